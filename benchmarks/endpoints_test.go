@@ -25,7 +25,8 @@ func BenchmarkEndpoints(b *testing.B) {
 func serveMany(b *testing.B, conn *bus.Conn, count int) {
 	b.Helper()
 	for i := range count {
-		serve(b, conn, bus.ExcludeMethods("Echo"), bus.ParamNames("Add", "x, y", "sum"), bus.Method("Add", bus.Path(addPath(i))))
+		serve(b, conn, bus.ExcludeMethods("Echo"), bus.ParamNames("Add", "x, y", "sum"),
+			bus.Method("Add", bus.Path(addPath(i))))
 	}
 }
 

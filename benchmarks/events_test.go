@@ -166,7 +166,8 @@ func BenchmarkHandle(b *testing.B) {
 			}
 		}
 		<-manager.PublishAsyncComplete()
-		consumer, err := stream.CreateConsumer(b.Context(), jetstream.ConsumerConfig{Durable: "mailer", AckPolicy: jetstream.AckExplicitPolicy, MaxAckPending: 10_000})
+		consumer, err := stream.CreateConsumer(b.Context(),
+			jetstream.ConsumerConfig{Durable: "mailer", AckPolicy: jetstream.AckExplicitPolicy, MaxAckPending: 10_000})
 		if err != nil {
 			b.Fatal(err)
 		}

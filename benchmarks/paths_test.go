@@ -37,7 +37,8 @@ func busPaths() []path {
 }
 
 func onBus(name string, clocked int, join func(b *testing.B) []bus.ConnectOption) path {
-	return path{name: name, clocked: clocked, join: join, open: func(b *testing.B) client { return busClient(b, join(b)...) }}
+	return path{name: name, clocked: clocked, join: join,
+		open: func(b *testing.B) client { return busClient(b, join(b)...) }}
 }
 
 // plainClient calls the method itself, as if there were no bus.

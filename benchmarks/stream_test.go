@@ -55,7 +55,8 @@ func BenchmarkElements(b *testing.B) {
 			if err := bus.Serve(service, counting{}); err != nil {
 				b.Fatal(err)
 			}
-			count := bus.NewOperation[countArguments, countElement](connect(b, callerHost, options...), "POST https://"+serviceHost+"/count")
+			count := bus.NewOperation[countArguments, countElement](connect(b, callerHost, options...),
+				"POST https://"+serviceHost+"/count")
 			for b.Loop() {
 				next := 0
 				for each, err := range count.Stream(b.Context(), countArguments{N: streamed}) {

@@ -147,7 +147,8 @@ func (c *Conn) passesTokensOn() bool {
 		return false
 	}
 	if !c.tokens.passed.Swap(true) {
-		c.log(c.logger.Info(), "this connection has no keys and requires no claims: it ignores the tokens of its callers, and passes them on unverified; "+
+		c.log(c.logger.Info(), "this connection has no keys and requires no claims: it ignores the tokens of its callers, "+
+			"and passes them on unverified; "+
 			"to verify them set BUS_JWKS, or use bus.WithVerifier")
 	}
 	return true
@@ -181,7 +182,8 @@ func (e *endpoint) compileClaims() (err error) {
 	case !e.secured:
 		return nil
 	case e.claims == "":
-		return errors.New("bus.RequireClaims: the expression is empty; use bus.AllowAnonymous for an endpoint that needs no token")
+		return errors.New("bus.RequireClaims: the expression is empty; use bus.AllowAnonymous for an endpoint that needs " +
+			"no token")
 	}
 	e.rule, err = claims.Compile(e.claims)
 	return err
@@ -199,7 +201,8 @@ func (c *Conn) warnOfMissingKeys(endpoint string) {
 		line.Str("endpoint", endpoint)
 	}
 	c.log(line,
-		"this connection has no keys, so every call that has a token or needs one is refused; set BUS_JWKS, or use bus.WithVerifier")
+		"this connection has no keys, so every call that has a token or needs one is refused; set BUS_JWKS, "+
+			"or use bus.WithVerifier")
 }
 
 // actFor sets the token of the actor of a request. Requests of the framework on its own port have no actor, except
@@ -213,7 +216,8 @@ func actFor(ctx context.Context, request *clientCall) error {
 	for i := range len(token) {
 		if token[i] <= ' ' || '~' < token[i] { // the two transports would carry such a byte differently
 			return notRun(http.StatusUnauthorized, nil,
-				"the token of the call is not a JWT: byte %d is %#02x; pass bus.WithActor the bare token, without Bearer", i+1, token[i])
+				"the token of the call is not a JWT: byte %d is %#02x; pass bus.WithActor the bare token, without Bearer",
+				i+1, token[i])
 		}
 	}
 	request.Actor = token

@@ -104,7 +104,8 @@ func (c *Conn) announce(ctx context.Context, path string, content *announcement)
 		err = c.client.Tell(ctx, &announced)
 	}
 	if err != nil {
-		c.log(c.logger.Warn().Err(err), "cannot send "+path+" to the other services; their next multicast may miss this instance")
+		c.log(c.logger.Warn().Err(err), "cannot send "+path+
+			" to the other services; their next multicast may miss this instance")
 	}
 }
 

@@ -128,7 +128,8 @@ func (b bridge) Drop(subject string, why error) { b.conn.drop(subject, why) }
 func (bridge) Failure(response *wire.Response) *status.Error {
 	failed := responseError(response)
 	as := &status.Error{
-		Status: failed.Status, Detail: failed.Detail, ID: failed.ID, MsgID: failed.MsgID, Executed: status.Executed(failed.Executed), Cause: failed,
+		Status: failed.Status, Detail: failed.Detail, ID: failed.ID, MsgID: failed.MsgID,
+		Executed: status.Executed(failed.Executed), Cause: failed,
 	}
 	if failed.Host != "" {
 		as.Host = failed.Host + failed.Path
@@ -202,7 +203,8 @@ func (b bridge) Registering(register func(context.Context) error) error {
 	return register(ctx)
 }
 
-func (b bridge) Install(ctx context.Context, into *server.Router, endpoints []feature.Endpoint, subscriptions []*natsconn.Subscription, then func() error) error {
+func (b bridge) Install(ctx context.Context, into *server.Router, endpoints []feature.Endpoint,
+	subscriptions []*natsconn.Subscription, then func() error) error {
 	own := ownEndpoints(endpoints)
 	if err := validEndpoints(b.conn.plane, b.conn.host, own); err != nil {
 		return err
@@ -225,9 +227,12 @@ func (b bridge) InstallControls(ctx context.Context, controls []feature.Control)
 			return err
 		}
 		config := newEndpointConfig()
-		config.port, config.hidden, config.queue, config.bodyLimit = subject.ControlPort, true, !each.NoQueue, functionBodyLimit
+		config.port, config.hidden = subject.ControlPort, true
+		config.queue, config.bodyLimit = !each.NoQueue, functionBodyLimit
 		control := newEndpoint(config, mapped.Name, mapped)
-		control.run = func(ctx context.Context, in *serverCall) (*wire.Response, error) { return in.serveWeb(ctx, each.Serve) }
+		control.run = func(ctx context.Context, in *serverCall) (*wire.Response, error) {
+			return in.serveWeb(ctx, each.Serve)
+		}
 		endpoints = append(endpoints, control)
 	}
 	return b.conn.install(ctx, b.conn.server.Router, controlled(endpoints), b.conn.subscriptionsOf(endpoints), nil)

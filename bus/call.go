@@ -43,7 +43,8 @@ type Args map[string]any
 // more than 600 s.
 func (c *Conn) Call(ctx context.Context, address string, arguments, result any) error {
 	if target := reflect.ValueOf(result); result != nil && (target.Kind() != reflect.Pointer || target.IsNil()) {
-		return notRun(http.StatusBadRequest, nil, "the result of %s cannot be stored in this %T: pass a non-nil pointer", address, result)
+		return notRun(http.StatusBadRequest, nil, "the result of %s cannot be stored in this %T: pass a non-nil pointer",
+			address, result)
 	}
 	if c == nil {
 		return noConnection(address)
@@ -131,7 +132,8 @@ func newClientCall(method string, to *url.URL, header wire.Header, body []byte) 
 // exchange begins a call of a connection.
 func (o *clientCall) exchange(c *Conn) *Exchange {
 	o.Values = o
-	o.seen = Exchange{Address: o.Address, Route: o.route, Side: ClientSide, Request: &o.Request, began: time.Now(), conn: c, out: o}
+	o.seen = Exchange{Address: o.Address, Route: o.route, Side: ClientSide, Request: &o.Request, began: time.Now(),
+		conn: c, out: o}
 	return &o.seen
 }
 
@@ -228,7 +230,8 @@ func checkNamed(text []byte, results reflect.Value, anyCase bool) error {
 		}
 	}
 	names := slices.Sorted(maps.Keys(members))
-	return fmt.Errorf("it has %s, and no %s%s", strings.Join(names, ", "), known[0].Name, similar.DidYouMean(known[0].Name, names))
+	return fmt.Errorf("it has %s, and no %s%s", strings.Join(names, ", "), known[0].Name,
+		similar.DidYouMean(known[0].Name, names))
 }
 
 // misfit returns the error for a response that does not fit the results of its caller.

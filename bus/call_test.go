@@ -37,7 +37,8 @@ func TestDenied_CallEndsAtOnce(t *testing.T) {
 			failed := kit.AsBusError(t, err)
 			assert.NotEmpty(t, failed.MsgID, name)
 			assert.True(t, bus.IsInternal(err), name)
-			assert.Equal(t, `the broker does not let user "guest" publish to bus.443.example.calculator.|.POST.add; see docs/guides/permissions.md`, failed.Detail, name)
+			assert.Equal(t,
+				`the broker does not let user "guest" publish to bus.443.example.calculator.|.POST.add; see docs/guides/permissions.md`, failed.Detail, name)
 		}
 		if name == "our own" {
 			for _, err := range caller.Multicast(kit.MustRequest(t, kit.CalculatorURL+"/who")) {
@@ -139,7 +140,8 @@ func TestCancel_OfOneOfTwo(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			request := &wire.Request{Method: method, Target: target, Host: host, FromHost: from, FromID: kit.ScriptedID, MsgID: "1", TimeBudget: time.Minute, CallDepth: 1}
+			request := &wire.Request{Method: method, Target: target, Host: host, FromHost: from, FromID: kit.ScriptedID,
+				MsgID: "1", TimeBudget: time.Minute, CallDepth: 1}
 			if err := raw.Publish(to, wire.AppendRequest(nil, request)); err != nil {
 				t.Fatal(err)
 			}
@@ -212,7 +214,8 @@ func TestProbe_LiveInstanceIsWaitedFor(t *testing.T) {
 		_ = server
 		ctx, cancel := context.WithTimeout(t.Context(), 5500*time.Millisecond)
 		defer cancel()
-		kit.WantFailed(t, "a silent instance", caller.Call(ctx, kit.ScriptedURL, nil, nil), 504, bus.ErrTimeout, context.DeadlineExceeded)
+		kit.WantFailed(t, "a silent instance", caller.Call(ctx, kit.ScriptedURL, nil, nil), 504, bus.ErrTimeout,
+			context.DeadlineExceeded)
 		if synctest.Wait(); len(asked) != 5 {
 			t.Errorf("asked %d times in 5.5 s", len(asked))
 		}
@@ -227,11 +230,13 @@ func TestReplay_RequestRunsAgain(t *testing.T) {
 	t.Parallel()
 	w := &kit.World{Bus: kit.NewBus(t), Transport: bus.WithoutShortCircuit()}
 	callee, runs := w.Connect(kit.CalculatorHost), make(chan struct{}, 8)
-	err := callee.Handle(http.MethodGet, "/add", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { runs <- struct{}{} }))
+	err := callee.Handle(http.MethodGet, "/add",
+		http.HandlerFunc(func(http.ResponseWriter, *http.Request) { runs <- struct{}{} }))
 	require.NoError(t, err)
 	evil := kit.NewHostile(t, w)
 	for range 3 {
-		if response, _ := evil.Send(kit.AddSubject, kit.RawRequest("GET /add HTTP/1.1", kit.CalculatorHost)); response.StatusCode != 200 {
+		if response, _ := evil.Send(kit.AddSubject,
+			kit.RawRequest("GET /add HTTP/1.1", kit.CalculatorHost)); response.StatusCode != 200 {
 			t.Errorf("status %d", response.StatusCode)
 		}
 	}
@@ -259,8 +264,10 @@ func TestGuessedAnswers(t *testing.T) {
 					id = asked.Reply[strings.LastIndexByte(asked.Reply, '.')+1:]
 					id = id[:len(id)-1] + "_"
 				}
-				forged := &wire.Response{Status: 200, OpCode: wire.OpRes, FromHost: kit.ScriptedHost, FromID: kit.ScriptedID, MsgID: id, Body: fmt.Appendf(nil, `{"n":%d}`, i)}
-				assert.NoError(t, server.Raw.Publish(subject.Response(b.Plane(), caller.Host(), caller.ID()), wire.AppendResponse(nil, forged)))
+				forged := &wire.Response{Status: 200, OpCode: wire.OpRes, FromHost: kit.ScriptedHost, FromID: kit.ScriptedID,
+					MsgID: id, Body: fmt.Appendf(nil, `{"n":%d}`, i)}
+				assert.NoError(t, server.Raw.Publish(subject.Response(b.Plane(), caller.Host(), caller.ID()),
+					wire.AppendResponse(nil, forged)))
 			}
 		})
 		guessing.Wait()
@@ -393,7 +400,8 @@ func TestNoAck(t *testing.T) {
 		require.NoError(t, serving.Handle("GET", "/what", http.NotFoundHandler()))
 		caller := b.Connect("caller.example", bus.WithAckWait(time.Minute))
 		for name, ending := range endings() {
-			for _, address := range []string{kit.ScriptedURL, "https://nobody.example/who", "https://n1aaaaaaaa.nobody.example/who", "https://served.example/who"} {
+			for _, address := range []string{kit.ScriptedURL, "https://nobody.example/who",
+				"https://n1aaaaaaaa.nobody.example/who", "https://served.example/who"} {
 				ctx, cancel := ending.wait(t.Context())
 				kit.Drained(wiretap)
 				err := caller.Call(ctx, address, nil, nil)

@@ -23,7 +23,8 @@ func (c *Conn) serverChain(e *endpoint) (CallFunc, error) {
 	if inner, err = c.intercepted(inner); err != nil {
 		return nil, err
 	}
-	inner = compose(inner, c.observe(c.measureServed(e), c.logServed), c.recovery, answered, limitResponse, checkClaims(e), limitRequest(e))
+	inner = compose(inner, c.observe(c.measureServed(e), c.logServed), c.recovery, answered, limitResponse, checkClaims(e),
+		limitRequest(e))
 	return c.observed(inner)
 }
 
@@ -82,7 +83,8 @@ func (c *Conn) leave(ctx context.Context, x *Exchange) error {
 	call, fields := x.out, callctx.FieldsOf(ctx)
 	if name, isRefused := fields.Refused(); isRefused {
 		return notRun(http.StatusBadRequest, nil,
-			"the header field %q cannot be set with bus.WithOutgoingHeader: it is the bus that sets it, or it is no name of a field", name)
+			"the header field %q cannot be set with bus.WithOutgoingHeader: it is the bus that sets it, "+
+				"or it is no name of a field", name)
 	}
 	call.addFields(fields)
 	again := call.left
@@ -131,7 +133,8 @@ func (c *Conn) carry(ctx context.Context, call *clientCall, again bool) (respons
 // the results of the first attempt, so the copy and its answer travel as text.
 func (c *Conn) anew(request *clientCall) (*clientCall, error) {
 	if request.Stream != nil {
-		return request, mayHaveRun(http.StatusServiceUnavailable, nil, "a request whose body is a stream cannot be sent again")
+		return request, mayHaveRun(http.StatusServiceUnavailable, nil,
+			"a request whose body is a stream cannot be sent again")
 	}
 	err := c.write(request)
 	again := *request
@@ -193,7 +196,8 @@ func (e *endpoint) limitStream(x *Exchange) error {
 
 // tooLong is the error for a stream beyond the limit of its endpoint.
 func tooLong(limit int64) *Error {
-	return notRun(http.StatusRequestEntityTooLarge, nil, "a body of more than %d bytes exceeds this endpoint's limit of %d", limit, limit)
+	return notRun(http.StatusRequestEntityTooLarge, nil,
+		"a body of more than %d bytes exceeds this endpoint's limit of %d", limit, limit)
 }
 
 // limitedBody is a body that is a stream, up to a limit.

@@ -52,7 +52,8 @@ func (c *Conn) Close(ctx context.Context) error {
 	case err := <-drained:
 		return err
 	case <-time.After(closeGrace):
-		return fmt.Errorf("close %s: held up, by the broker, a log writer or a callback, and left to end on its own: %w", c.host, context.Cause(ctx))
+		return fmt.Errorf("close %s: held up, by the broker, a log writer or a callback, and left to end on its own: %w",
+			c.host, context.Cause(ctx))
 	}
 }
 
@@ -62,7 +63,8 @@ func (c *Conn) hearCancels() {
 	cancel := subject.Address{Port: subject.ControlPort, Host: c.ownHost, Method: http.MethodPost, Path: "/cancel"}
 	to, err := cancel.Subject(c.plane)
 	if err == nil {
-		err = c.session.Subscribe(&natsconn.Subscription{Subject: to, Receive: c.server.ReceiverOfInstance(), Answers: true, For: "callers that leave"})
+		err = c.session.Subscribe(&natsconn.Subscription{Subject: to, Receive: c.server.ReceiverOfInstance(), Answers: true,
+			For: "callers that leave"})
 	}
 	if err != nil {
 		c.log(c.logger.Debug().Err(err), "a closing instance does not hear of callers that leave")
@@ -106,7 +108,8 @@ func (c *Conn) drain(ctx context.Context) error {
 	c.abandon()
 	switch {
 	case handlers > 0 || calls > 0:
-		return fmt.Errorf("close %s: it cut off %s and %s: %w", c.host, amount(handlers, "handler"), amount(calls, "call"), context.Cause(ctx))
+		return fmt.Errorf("close %s: it cut off %s and %s: %w", c.host, amount(handlers, "handler"), amount(calls, "call"),
+			context.Cause(ctx))
 	case flushed != nil && working > 0 && ctx.Err() == nil:
 		return fmt.Errorf("close %s: the last responses may not have been sent: %w", c.host, flushed)
 	}

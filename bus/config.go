@@ -118,7 +118,8 @@ func environmentConfig() *connectConfig {
 func environmentCircuit() (on bool, err error) {
 	set := cmp.Or(os.Getenv("BUS_SHORT_CIRCUIT"), "1")
 	if on, err = strconv.ParseBool(set); err != nil {
-		return false, fmt.Errorf("BUS_SHORT_CIRCUIT %q is not a boolean: set it to 0 to send every call over the broker, or leave it unset", set)
+		return false, fmt.Errorf("BUS_SHORT_CIRCUIT %q is not a boolean: set it to 0 to send every call over the broker, "+
+			"or leave it unset", set)
 	}
 	return on, nil
 }
@@ -137,22 +138,27 @@ func (c *connectConfig) validate() error {
 		return fmt.Errorf("base URL (BUS_BASE_URL or bus.WithBaseURL): %w", err)
 	}
 	if c.broker.ConnectTimeout < 0 {
-		return fmt.Errorf("connect timeout %s is below zero: set how long to try with bus.WithConnectTimeout, or 0 to try once", c.broker.ConnectTimeout)
+		return fmt.Errorf("connect timeout %s is below zero: set how long to try with bus.WithConnectTimeout, "+
+			"or 0 to try once", c.broker.ConnectTimeout)
 	}
-	if err := cmp.Or(checkInterceptors(c.observers, "bus.WithObservers"), checkInterceptors(c.interceptors, "bus.WithInterceptors")); err != nil {
+	if err := cmp.Or(checkInterceptors(c.observers, "bus.WithObservers"),
+		checkInterceptors(c.interceptors, "bus.WithInterceptors")); err != nil {
 		return err
 	}
-	if err := cmp.Or(checkText("bus.WithDescription", c.description), checkText("bus.WithVersion", c.version)); err != nil {
+	if err := cmp.Or(checkText("bus.WithDescription", c.description),
+		checkText("bus.WithVersion", c.version)); err != nil {
 		return err
 	}
 	if strings.ContainsFunc(c.jetStreamDomain, func(r rune) bool { return r <= ' ' || strings.ContainsRune(".*>", r) }) {
-		return fmt.Errorf("bus.WithJetStreamDomain(%q): name the domain of the broker's jetstream block; it has no space, dot, * or >", c.jetStreamDomain)
+		return fmt.Errorf("bus.WithJetStreamDomain(%q): name the domain of the broker's jetstream block; it has no space, "+
+			"dot, * or >", c.jetStreamDomain)
 	}
 	if c.handlerLimit < 1 {
 		return fmt.Errorf("handler limit %d is too low: set at least 1 with bus.WithMaxHandlers", c.handlerLimit)
 	}
 	if c.messageLimit < stream.MinMessageLimit || c.messageLimit > stream.MaxMessageLimit {
-		return fmt.Errorf("message limit of %d bytes is out of range: set %d to %d with bus.WithMaxMessageBytes", c.messageLimit, stream.MinMessageLimit, stream.MaxMessageLimit)
+		return fmt.Errorf("message limit of %d bytes is out of range: set %d to %d with bus.WithMaxMessageBytes",
+			c.messageLimit, stream.MinMessageLimit, stream.MaxMessageLimit)
 	}
 	if c.ackWait <= 0 {
 		return fmt.Errorf("ack wait %s is too short: set a time above zero with bus.WithAckWait", c.ackWait)
@@ -184,7 +190,8 @@ func (c *connectConfig) checkKeys() error {
 		{"BUS_JWT_ISSUER", c.claimsConfig.Issuer}, {"BUS_JWT_AUDIENCE", c.claimsConfig.Audience},
 	} {
 		if each.value != "" {
-			return fmt.Errorf("%s is set, and BUS_JWKS is not, without which no token is accepted: set BUS_JWKS, or unset %[1]s", each.name)
+			return fmt.Errorf("%s is set, and BUS_JWKS is not, without which no token is accepted: set BUS_JWKS, or unset %[1]s",
+				each.name)
 		}
 	}
 	return nil
@@ -223,8 +230,10 @@ type ConnectOption func(*connectConfig)
 //
 //nolint:gochecknoglobals // a constant
 var variables = []string{
-	"BUS_BASE_URL", "BUS_EVENT_OPERATORS", "BUS_HTTP_ADDR", "BUS_JWKS", "BUS_JWT_AUDIENCE", "BUS_JWT_ISSUER", "BUS_LOG_FORMAT", "BUS_LOG_LEVEL",
-	"BUS_NATS_CA", "BUS_NATS_CERT", "BUS_NATS_CREDS", "BUS_NATS_KEY", "BUS_NATS_NKEY", "BUS_NATS_PASSWORD", "BUS_NATS_TOKEN", "BUS_NATS_URL",
+	"BUS_BASE_URL", "BUS_EVENT_OPERATORS", "BUS_HTTP_ADDR", "BUS_JWKS", "BUS_JWT_AUDIENCE", "BUS_JWT_ISSUER",
+	"BUS_LOG_FORMAT", "BUS_LOG_LEVEL",
+	"BUS_NATS_CA", "BUS_NATS_CERT", "BUS_NATS_CREDS", "BUS_NATS_KEY", "BUS_NATS_NKEY", "BUS_NATS_PASSWORD",
+	"BUS_NATS_TOKEN", "BUS_NATS_URL",
 	"BUS_NATS_USER", "BUS_PLANE", "BUS_SHORT_CIRCUIT", "BUS_TOKEN",
 }
 
@@ -239,7 +248,8 @@ func warnOfVariables(logger zerolog.Logger, environment []string) {
 	}
 	for _, each := range environment {
 		name, value, _ := strings.Cut(each, "=")
-		ofKubernetes := strings.HasSuffix(name, "_PORT") && strings.Contains(value, "://") // of a Service bus-nats: tcp://10.0.0.1:4222
+		// of a Service bus-nats: tcp://10.0.0.1:4222
+		ofKubernetes := strings.HasSuffix(name, "_PORT") && strings.Contains(value, "://")
 		if !strings.HasPrefix(name, "BUS_") || ofKubernetes {
 			continue
 		}
@@ -257,7 +267,8 @@ func warnOfVariables(logger zerolog.Logger, environment []string) {
 func environmentLogger() (zerolog.Logger, error) {
 	level, err := zerolog.ParseLevel(cmp.Or(os.Getenv("BUS_LOG_LEVEL"), "info"))
 	if err != nil {
-		return zerolog.Nop(), fmt.Errorf("BUS_LOG_LEVEL %q: use trace, debug, info, warn, error or disabled", os.Getenv("BUS_LOG_LEVEL"))
+		return zerolog.Nop(), fmt.Errorf("BUS_LOG_LEVEL %q: use trace, debug, info, warn, error or disabled",
+			os.Getenv("BUS_LOG_LEVEL"))
 	}
 	terminal := isatty.IsTerminal(os.Stderr.Fd())
 	console := terminal

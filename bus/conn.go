@@ -138,14 +138,18 @@ func newConn(host, id string, shared *shared, config *connectConfig) *Conn {
 	conn.plans.destinations = newDestinations(conn)
 	memory := stream.NewMemory(stream.DefaultMemory(config.messageLimit, debug.SetMemoryLimit(-1)))
 	conn.server = server.New(server.Config{
-		Owner: conn, Host: host, ID: id, Plane: config.plane, MaxMessage: config.messageLimit, Memory: memory, AllowResponses: config.allowResponses,
-		Broker: shared.broker, Inflight: shared.inflight, Base: base, Handlers: worker.NewLimiter(config.handlerLimit), Controls: worker.NewLimiter(0), Logger: conn.logger,
+		Owner: conn, Host: host, ID: id, Plane: config.plane, MaxMessage: config.messageLimit, Memory: memory,
+		AllowResponses: config.allowResponses,
+		Broker:         shared.broker, Inflight: shared.inflight, Base: base,
+		Handlers: worker.NewLimiter(config.handlerLimit), Controls: worker.NewLimiter(0), Logger: conn.logger,
 		Service: service{conn},
 	})
 	conn.client = client.New(client.Config{
-		Owner: conn, Host: host, ID: id, Plane: config.plane, AckWait: config.ackWait, MaxMessage: config.messageLimit, Memory: memory, AllowResponses: config.allowResponses,
+		Owner: conn, Host: host, ID: id, Plane: config.plane, AckWait: config.ackWait, MaxMessage: config.messageLimit,
+		Memory: memory, AllowResponses: config.allowResponses,
 		Broker: shared.broker, Membership: shared.membership, Base: base, Controls: conn.server.Controls, Logger: conn.logger,
-		Deliver: conn.deliver, NotServed: notServedResponse, Encode: encodeError, Opened: conn.server.Open, OpenLocal: conn.openLocal, DeliverPart: conn.deliverPart, Dropped: conn.drop,
+		Deliver: conn.deliver, NotServed: notServedResponse, Encode: encodeError, Opened: conn.server.Open,
+		OpenLocal: conn.openLocal, DeliverPart: conn.deliverPart, Dropped: conn.drop,
 	})
 	conn.session = shared.broker.Open(connMember{conn}, config.plane, conn.logger)
 	return conn
@@ -165,7 +169,8 @@ func (c *Conn) open(ctx context.Context) error {
 	err = c.install(ctx, c.server.Router, endpoints, append([]*natsconn.Subscription{
 		// The first is the one that may be denied: of a connection of the application only the last denial is known.
 		{Subject: everyonesSubject(c.plane), Receive: receiveAll, For: forEveryone},
-		{Subject: c.client.ResponseSubject(), Receive: c.client.Receive, Answers: true, Pattern: responses, For: "acks and responses to its calls"},
+		{Subject: c.client.ResponseSubject(), Receive: c.client.Receive, Answers: true, Pattern: responses,
+			For: "acks and responses to its calls"},
 		{
 			Subject: c.client.ResponseSubject() + "." + anyLabel, Receive: c.client.ReceiveBelow, Answers: true,
 			Pattern: responses + "." + anyLabel, For: "notices that no instance subscribes, answers by allow_responses",
@@ -264,7 +269,8 @@ func (m connMember) Expects(denied natsconn.Violation) (off string, expected boo
 	switch everyone, in := everyonesSubject(m.plane), subject.Covers(everyonesSubject(m.plane), denied.Subject); {
 	case !denied.Publish && denied.Subject == everyone:
 		return "discovery does not find this instance, and it does not hear which instances come and go", true
-	case denied.Publish && in && (strings.HasSuffix(denied.Subject, ".POST.hello") || strings.HasSuffix(denied.Subject, ".POST.bye")):
+	case denied.Publish && in && (strings.HasSuffix(denied.Subject, ".POST.hello") ||
+		strings.HasSuffix(denied.Subject, ".POST.bye")):
 		return "other instances do not hear that this one comes and goes", true
 	default:
 		return "", false

@@ -75,7 +75,8 @@ func TestNoOption(t *testing.T) {
 		"serve kit.Wrapper on wrapper.example: Wrapper.Wrapped: interceptor 2 of bus.Intercept" + noHandler: func() error {
 			return bus.Serve(conn, kit.Wrapper{}, bus.Intercept(passing), bus.Method("Wrapped", bus.Intercept(ending)))
 		},
-		"subscribe *kit.Sink of wrapper.example to the events of source.example: Sink.OnCancelled: interceptor 1 of bus.Intercept" + noHandler: func() error {
+		"subscribe *kit.Sink of wrapper.example to the events of source.example: Sink.OnCancelled: " +
+			"interceptor 1 of bus.Intercept" + noHandler: func() error {
 			return events.Subscribe(conn, "source.example", kit.NewSink(), bus.Intercept(ending))
 		},
 		"handle GET /x on late.example: GET /x: interceptor 1 of bus.WithInterceptors" + noHandler: func() error {
@@ -98,7 +99,8 @@ func TestNoOption(t *testing.T) {
 func TestWithJetStreamDomain(t *testing.T) {
 	t.Parallel()
 	address := kit.FreeAddress(t)
-	hub, err := broker.Start(broker.Config(fmt.Sprintf("jetstream { domain: hub, store_dir: %q }, leafnodes { listen: %q }", t.TempDir(), address)))
+	hub, err := broker.Start(broker.Config(
+		fmt.Sprintf("jetstream { domain: hub, store_dir: %q }, leafnodes { listen: %q }", t.TempDir(), address)))
 	require.NoError(t, err)
 	defer hub.Close()
 	b := kit.NewBus(t, broker.Config(fmt.Sprintf("leafnodes { remotes: [{ url: %q }] }", "nats://"+address)))
@@ -205,7 +207,8 @@ func TestHealth_CountsOverflow(t *testing.T) {
 		log := new(kit.Lines)
 		conn := b.Connect("caller.example", bus.WithLogger(zerolog.New(log)))
 		to := subject.Response(b.Plane(), conn.Host(), conn.ID())
-		answer := wire.AppendResponse(nil, &wire.Response{Status: 202, OpCode: kit.Ack, FromHost: "evil.example", FromID: kit.ScriptedID, MsgID: "m1"})
+		answer := wire.AppendResponse(nil, &wire.Response{Status: 202, OpCode: kit.Ack, FromHost: "evil.example",
+			FromID: kit.ScriptedID, MsgID: "m1"})
 		raw := kit.RawClient(t, b.World)
 		assert.True(t, conn.Healthy(), "not healthy at first")
 		assert.Zero(t, conn.Stats().SlowConsumerDropped)

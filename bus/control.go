@@ -29,7 +29,8 @@ func (control) Ping(ctx context.Context) (host, id, version string, ports []int,
 }
 
 // Traffic returns the calls that the instance has served and made so far.
-func (control) Traffic(ctx context.Context) (started time.Time, served []metrics.ServedCalls, made []metrics.MadeCalls) {
+func (control) Traffic(ctx context.Context) (started time.Time, served []metrics.ServedCalls,
+	made []metrics.MadeCalls) {
 	traffic := servingConn(ctx).reportTraffic()
 	return traffic.Started, traffic.Served, traffic.Made
 }
@@ -132,7 +133,8 @@ type microService struct{ conn *Conn }
 func (s microService) Instance() natsmicro.Instance {
 	c := s.conn
 	return natsmicro.Instance{
-		Host: c.host, ID: c.id, Plane: c.plane, Version: c.config.version, Started: c.opened, Limiter: c.server.Controls, Logger: c.logger,
+		Host: c.host, ID: c.id, Plane: c.plane, Version: c.config.version, Started: c.opened, Limiter: c.server.Controls,
+		Logger: c.logger,
 	}
 }
 

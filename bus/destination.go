@@ -108,7 +108,8 @@ func (d *destination) request(arguments any) (*clientCall, error) {
 	}
 	var members map[string]json.RawMessage
 	if err := strictjson.Unmarshal(object, &members); err != nil {
-		return nil, notRun(http.StatusBadRequest, err, "the arguments of %s %s must be a JSON object, as from a struct or bus.Args: %s", d.method, d.address, err)
+		return nil, notRun(http.StatusBadRequest, err,
+			"the arguments of %s %s must be a JSON object, as from a struct or bus.Args: %s", d.method, d.address, err)
 	}
 	return d.encodeMembers(members)
 }
@@ -165,7 +166,8 @@ func (d *destination) encodeMembers(members map[string]json.RawMessage) (*client
 		query := to.Query()
 		if name := d.inQuery.add(query, members); name != "" {
 			return nil, notRun(http.StatusBadRequest, nil,
-				"argument %s of %s %s goes into the query: there it must be a list without null and empty texts", name, d.method, d.address)
+				"argument %s of %s %s goes into the query: there it must be a list without null and empty texts", name,
+				d.method, d.address)
 		}
 		to.RawQuery = query.Encode()
 	case len(members) > 0:
@@ -193,7 +195,8 @@ func (d *destination) fillPath(members map[string]json.RawMessage) (string, erro
 		text, ok := pathText(members[name])
 		if !ok {
 			return "", notRun(http.StatusBadRequest, nil,
-				"argument %s of %s %s is part of the path: it must be a non-empty string, a number or a boolean", name, d.method, d.address)
+				"argument %s of %s %s is part of the path: it must be a non-empty string, a number or a boolean", name,
+				d.method, d.address)
 		}
 		delete(members, name)
 		segments := []string{text}
@@ -455,5 +458,6 @@ func untagged(arguments reflect.Type) error {
 // writesItself reports whether a type has its own JSON encoding.
 func writesItself(written reflect.Type) bool {
 	_, streams := written.MethodByName("MarshalJSONTo")
-	return streams || written.Implements(reflect.TypeFor[json.Marshaler]()) || written.Implements(reflect.TypeFor[encoding.TextMarshaler]())
+	return streams || written.Implements(reflect.TypeFor[json.Marshaler]()) ||
+		written.Implements(reflect.TypeFor[encoding.TextMarshaler]())
 }

@@ -124,7 +124,8 @@ func (c *Conn) differs(id string, other announcement) {
 
 func (c *Conn) logDiffering() {
 	c.log(c.limitedLine(zerolog.WarnLevel, "other documents").Strs("instances", c.others.differing.list()),
-		"other instances of this host have other documents: callers get the one or the other; busline ls and the portal show which")
+		"other instances of this host have other documents: callers get the one or the other; busline ls and the portal "+
+			"show which")
 }
 
 // compareDocuments announces the own document.

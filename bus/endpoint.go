@@ -104,7 +104,8 @@ func (e *endpoint) route() {
 	}
 	e.routed = &server.Endpoint{
 		Name: e.Name, Path: e.Path, Port: e.Port, Routes: e.mapped.Routes, Source: e.source, Queue: e.queue, OnAll: e.onAll,
-		Web: e.mapped.Style == restmap.Web, Streams: e.mapped.Style == restmap.Web || e.mapped.Element() != nil, Secured: e.secured, Claims: e.claims, BodyLimit: e.bodyLimit, TimeBudget: e.timeBudget, Value: e,
+		Web: e.mapped.Style == restmap.Web, Streams: e.mapped.Style == restmap.Web || e.mapped.Element() != nil,
+		Secured: e.secured, Claims: e.claims, BodyLimit: e.bodyLimit, TimeBudget: e.timeBudget, Value: e,
 	}
 }
 
@@ -170,7 +171,8 @@ func (e *endpoint) decode(in *serverCall) (reflect.Value, error) {
 		return in.local.args, nil
 	}
 	if coding := in.Request.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
-		return reflect.Value{}, notRun(http.StatusUnsupportedMediaType, nil, "content encoding %q is not supported: send the body without one", coding)
+		return reflect.Value{}, notRun(http.StatusUnsupportedMediaType, nil,
+			"content encoding %q is not supported: send the body without one", coding)
 	}
 	_, query, _ := strings.Cut(in.Request.Target, "?")
 	request := restmap.Request{
@@ -201,7 +203,8 @@ func (e *endpoint) warnOfMisspelt(in *serverCall, name string) {
 	defer e.misspelt.Unlock()
 	if len(e.misspelt.warned) < maxWarned && !slices.Contains(e.misspelt.warned, name) {
 		e.misspelt.warned = append(e.misspelt.warned, name)
-		in.conn.log(in.conn.logger.Warn().Str("endpoint", e.Name).Str("caller", in.Request.FromHost), "an argument is unknown and ignored: "+name)
+		in.conn.log(in.conn.logger.Warn().Str("endpoint", e.Name).Str("caller", in.Request.FromHost),
+			"an argument is unknown and ignored: "+name)
 	}
 }
 

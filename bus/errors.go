@@ -311,7 +311,8 @@ func (e *Error) reason() string {
 
 // noConnection returns the error for a call on a nil connection.
 func noConnection(address string) *Error {
-	return notRun(http.StatusServiceUnavailable, errors.New("the connection is nil"), "%s cannot be called without a connection", address)
+	return notRun(http.StatusServiceUnavailable, errors.New("the connection is nil"),
+		"%s cannot be called without a connection", address)
 }
 
 // crashed is the error of a handler that panicked, or that exited its goroutine by runtime.Goexit or in a failing test.

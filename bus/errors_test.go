@@ -103,7 +103,8 @@ func TestStatus_WithoutAReason(t *testing.T) {
 				logged := new(kit.Lines)
 				conn := w.Connect("plain.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.DebugLevel)))
 				kit.Serve(t, conn, plain{})
-				err := w.Connect("caller.example").Call(t.Context(), fmt.Sprintf("GET https://plain.example/%s?status=%d", path, status), nil, nil)
+				err := w.Connect("caller.example").Call(t.Context(),
+					fmt.Sprintf("GET https://plain.example/%s?status=%d", path, status), nil, nil)
 				if bus.StatusOf(err) != status {
 					t.Fatalf("%s: %v", path, err)
 				}
@@ -146,12 +147,15 @@ func TestFailure_ResponseTooLarge(t *testing.T) {
 	t.Parallel()
 	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
 		for path, want := range map[string]string{
-			"function": "the response cannot be sent: a body of 65547 bytes exceeds the limit of 65536 for messages; see bus.WithMaxMessageBytes",
-			"web":      "the response cannot be sent: a body of 65537 bytes exceeds the limit of 65536 for messages; see bus.WithMaxMessageBytes",
-			"fields":   "the response cannot be sent: the head has 316 fields and about",
+			"function": "the response cannot be sent: a body of 65547 bytes exceeds the limit of 65536 for messages; " +
+				"see bus.WithMaxMessageBytes",
+			"web": "the response cannot be sent: a body of 65537 bytes exceeds the limit of 65536 for messages; " +
+				"see bus.WithMaxMessageBytes",
+			"fields": "the response cannot be sent: the head has 316 fields and about",
 		} {
 			logged := new(kit.Lines)
-			conn := w.Connect("large.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.DebugLevel)), bus.WithMaxMessageBytes(64<<10))
+			conn := w.Connect("large.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.DebugLevel)),
+				bus.WithMaxMessageBytes(64<<10))
 			kit.Serve(t, conn, tooMuch{})
 			err := w.Connect("caller.example").Call(t.Context(), "GET https://large.example/"+path, nil, nil)
 			kit.CheckError(t, err, 500, bus.ExecutedYes)
@@ -182,7 +186,8 @@ func TestEvent_OfClosedConnection(t *testing.T) {
 	closed := kit.NewBus(t).Connect("orders.example")
 	require.NoError(t, closed.Close(t.Context()))
 	for range 2 {
-		if err := events.Publish(t.Context(), closed, "https://orders.example:417/on-ordered", nil); !errors.Is(err, bus.ErrClosed) {
+		if err := events.Publish(t.Context(), closed, "https://orders.example:417/on-ordered", nil); !errors.Is(err,
+			bus.ErrClosed) {
 			t.Error(err)
 		}
 	}
@@ -215,15 +220,17 @@ func TestFailedMulticast(t *testing.T) {
 		} {
 			t.Run(test.name, func(t *testing.T) {
 				log, seen := new(kit.Lines), 0
-				caller := w.Connect("caller.example", bus.WithLogger(zerolog.New(log)), bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
-					return func(ctx context.Context, call *bus.Exchange) error {
-						err := next(ctx, call)
-						seen = call.Status(err)
-						return err
-					}
-				}))
+				caller := w.Connect("caller.example", bus.WithLogger(zerolog.New(log)),
+					bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
+						return func(ctx context.Context, call *bus.Exchange) error {
+							err := next(ctx, call)
+							seen = call.Status(err)
+							return err
+						}
+					}))
 				test.end(caller)
-				request, err := http.NewRequestWithContext(test.ctx, http.MethodPost, kit.CalculatorURL+"/who", strings.NewReader(test.body))
+				request, err := http.NewRequestWithContext(test.ctx, http.MethodPost, kit.CalculatorURL+"/who",
+					strings.NewReader(test.body))
 				require.NoError(t, err)
 				var told []int
 				for _, err := range caller.Multicast(request) {

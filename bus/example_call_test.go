@@ -42,7 +42,8 @@ func ExampleConn_Call() {
 
 	// Any HTTP method may precede the address, and the result may be a map.
 	var results map[string]int
-	if err := conn.Call(ctx, "GET https://geometry.example/rectangle", bus.Args{"width": 5, "height": 5}, &results); err != nil {
+	if err := conn.Call(ctx, "GET https://geometry.example/rectangle", bus.Args{"width": 5, "height": 5},
+		&results); err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(results)

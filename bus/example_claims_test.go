@@ -66,7 +66,8 @@ func ExampleClaims() {
 		log.Fatal(err)
 	}
 
-	token, err := key.Sign(claims.Claims{"sub": "grace", "roles": []string{"hr"}, "level": 2, "exp": time.Now().Add(time.Hour).Unix()})
+	token, err := key.Sign(claims.Claims{"sub": "grace", "roles": []string{"hr"}, "level": 2,
+		"exp": time.Now().Add(time.Hour).Unix()})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -31,7 +31,8 @@ func tryAgain(next bus.CallFunc) bus.CallFunc {
 	return func(ctx context.Context, call *bus.Exchange) error {
 		err := next(ctx, call)
 		failed := call.Failure(err)
-		if call.Side == bus.ServerSide || failed == nil || failed.Status != http.StatusServiceUnavailable || failed.Executed != bus.ExecutedNo {
+		if call.Side == bus.ServerSide || failed == nil || failed.Status != http.StatusServiceUnavailable ||
+			failed.Executed != bus.ExecutedNo {
 			return err
 		}
 		select {

@@ -75,8 +75,10 @@ func ExampleServe_rest() {
 		}
 		fmt.Println(response.Status, string(body))
 	}
-	show(client.Post("https://products.example/products", "application/json", strings.NewReader(`{"name":"tea","price":450}`)))
-	show(client.Post("https://products.example/products", "application/json", strings.NewReader(`{"name":"air","price":0}`)))
+	show(client.Post("https://products.example/products", "application/json",
+		strings.NewReader(`{"name":"tea","price":450}`)))
+	show(client.Post("https://products.example/products", "application/json",
+		strings.NewReader(`{"name":"air","price":0}`)))
 	show(client.Get("https://products.example/products/1"))
 	show(client.Get("https://products.example/products/2"))
 	// Output:

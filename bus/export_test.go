@@ -33,7 +33,8 @@ func RequestDifference(change func(*wire.Request)) error {
 // ResponseDifference returns what it says of a response to one.
 func ResponseDifference(change func(*wire.Response)) error {
 	response := &wire.Response{
-		Status: 200, OpCode: wire.OpRes, FromHost: "calculator.example", FromID: "c1aaaaaaaa", MsgID: "m1", Queue: "calculator.example",
+		Status: 200, OpCode: wire.OpRes, FromHost: "calculator.example", FromID: "c1aaaaaaaa", MsgID: "m1",
+		Queue: "calculator.example",
 	}
 	change(response)
 	return testCheck().response(checkedCall(), response)
@@ -47,7 +48,8 @@ func checkedCall() *clientCall {
 	address := subject.Address{Port: 444, Host: "calculator.example", Method: "POST", Path: "/add"}
 	to, _ := address.Subject("bus")
 	return &clientCall{Outgoing: client.Outgoing{Address: address, Subject: to, Request: wire.Request{
-		Method: "POST", Target: "/add", Host: "calculator.example", FromHost: "caller.example", FromID: "a1aaaaaaaa", MsgID: "m1",
+		Method: "POST", Target: "/add", Host: "calculator.example", FromHost: "caller.example",
+		FromID: "a1aaaaaaaa", MsgID: "m1",
 		TimeBudget: 20 * time.Second, CallDepth: 1,
 	}}}
 }

@@ -26,8 +26,10 @@ import (
 // What a foreign instance answers, with MSG for the message id.
 const (
 	foreignAck    = "HTTP/1.1 202 Accepted\n" + foreignSender + "Bus-Op-Code: Ack\n\n"
-	foreignAnswer = "HTTP/1.1 200 OK\n" + foreignSender + "Bus-Op-Code: Res\nContent-Type: application/json\nContent-Length: 7\n\n{\"n\":1}"
-	foreignSender = "Bus-From-Host: scripted.example\nBus-From-Id: s1aaaaaaaa\nBus-Msg-Id: MSG\nBus-Queue: scripted.example\n"
+	foreignAnswer = "HTTP/1.1 200 OK\n" + foreignSender +
+		"Bus-Op-Code: Res\nContent-Type: application/json\nContent-Length: 7\n\n{\"n\":1}"
+	foreignSender = "Bus-From-Host: scripted.example\nBus-From-Id: s1aaaaaaaa\nBus-Msg-Id: MSG\nBus-Queue: " +
+		"scripted.example\n"
 )
 
 // foreign is an instance that answers requests with texts.
@@ -60,12 +62,14 @@ func newForeign(t *testing.T, w *kit.World, onReply bool, texts ...string) *fore
 }
 
 func (f *foreign) answer(message *nats.Msg, texts ...string) {
-	to, id := message.Reply[:strings.LastIndexByte(message.Reply, '.')], message.Reply[strings.LastIndexByte(message.Reply, '.')+1:]
+	to, id := message.Reply[:strings.LastIndexByte(message.Reply,
+		'.')], message.Reply[strings.LastIndexByte(message.Reply, '.')+1:]
 	if f.onReply {
 		to = message.Reply
 	}
 	for _, text := range texts {
-		if err := f.raw.Publish(to, []byte(strings.NewReplacer("MSG", id, "\n", "\r\n").Replace(text))); err != nil && !errors.Is(err, nats.ErrConnectionClosed) {
+		if err := f.raw.Publish(to, []byte(strings.NewReplacer("MSG", id, "\n", "\r\n").Replace(text))); err != nil &&
+			!errors.Is(err, nats.ErrConnectionClosed) {
 			f.t.Error(err)
 		}
 	}
@@ -216,7 +220,8 @@ func TestMulticast_MalformedResponse(t *testing.T) {
 // else, before its time budget ends.
 func TestMulticast_MalformedResponseOfNoSender(t *testing.T) {
 	t.Parallel()
-	anonymous := strings.NewReplacer("Bus-From-Host: scripted.example\n", "", "Bus-From-Id: s1aaaaaaaa\n", "").Replace(foreignAnswer)
+	anonymous := strings.NewReplacer("Bus-From-Host: scripted.example\n", "", "Bus-From-Id: s1aaaaaaaa\n",
+		"").Replace(foreignAnswer)
 	other := func(text string) string { return strings.ReplaceAll(text, kit.ScriptedID, "s2aaaaaaaa") }
 	for _, test := range []struct {
 		name  string
@@ -225,8 +230,10 @@ func TestMulticast_MalformedResponseOfNoSender(t *testing.T) {
 		took  time.Duration
 	}{
 		{"after its ack", []string{foreignAck, anonymous}, []string{kit.ScriptedID}, 0},
-		{"after the answer of another", []string{foreignAck, other(foreignAck), other(foreignAnswer), anonymous}, []string{"", kit.ScriptedID}, 0},
-		{"before the answer of another", []string{foreignAck, other(foreignAck), anonymous, other(foreignAnswer)}, []string{"", kit.ScriptedID}, 0},
+		{"after the answer of another", []string{foreignAck, other(foreignAck), other(foreignAnswer), anonymous},
+			[]string{"", kit.ScriptedID}, 0},
+		{"before the answer of another", []string{foreignAck, other(foreignAck), anonymous, other(foreignAnswer)},
+			[]string{"", kit.ScriptedID}, 0},
 		{"of both", []string{foreignAck, other(foreignAck), anonymous, anonymous}, []string{kit.ScriptedID, "s2aaaaaaaa"}, 0},
 		{"without an ack", []string{anonymous}, []string{"nobody"}, 10 * time.Second},
 	} {
@@ -377,7 +384,8 @@ type impostor struct {
 
 func newImpostor(t *testing.T, w *kit.World, of *bus.Conn) *impostor {
 	t.Helper()
-	made := &impostor{t: t, raw: kit.RawClient(t, w), of: of, heard: make(chan *nats.Msg, 1<<12), told: make(chan *nats.Msg, 1<<8)}
+	made := &impostor{t: t, raw: kit.RawClient(t, w), of: of, heard: make(chan *nats.Msg, 1<<12),
+		told: make(chan *nats.Msg, 1<<8)}
 	for to, into := range map[string]chan *nats.Msg{made.response(): made.heard, made.response() + ".*": made.told} {
 		_, err := made.raw.ChanSubscribe(to, into)
 		require.NoError(t, err)
@@ -396,7 +404,8 @@ func (w *impostor) call(host, target, msgID string) {
 	to, err := subject.Address{Port: 443, Host: host, Method: http.MethodGet, Path: path}.Subject(w.of.Plane())
 	require.NoError(w.t, err)
 	request := &wire.Request{
-		Method: http.MethodGet, Target: target, Host: host, FromHost: w.of.Host(), FromID: w.of.ID(), MsgID: msgID, TimeBudget: time.Minute,
+		Method: http.MethodGet, Target: target, Host: host, FromHost: w.of.Host(), FromID: w.of.ID(), MsgID: msgID,
+		TimeBudget: time.Minute,
 	}
 	require.NoError(w.t, w.raw.PublishRequest(to, w.response()+"."+msgID, wire.AppendRequest(nil, request)))
 }
@@ -487,10 +496,13 @@ func TestInstances_WithOneID(t *testing.T) {
 			return
 		}
 		ran <- struct{}{}
-		for _, response := range []*wire.Response{{Status: http.StatusAccepted, OpCode: wire.OpAck}, {Status: http.StatusOK, OpCode: wire.OpRes, Body: []byte(`{"sum":3}`)}} {
-			response.FromHost, response.FromID, response.MsgID, response.Queue = callee.Host(), callee.ID(), request.MsgID, callee.Host()
+		for _, response := range []*wire.Response{{Status: http.StatusAccepted, OpCode: wire.OpAck},
+			{Status: http.StatusOK, OpCode: wire.OpRes, Body: []byte(`{"sum":3}`)}} {
+			response.FromHost, response.FromID = callee.Host(), callee.ID()
+			response.MsgID, response.Queue = request.MsgID, callee.Host()
 			response.Header = wire.Header{{Name: "Content-Type", Value: "application/json"}}
-			_ = other.raw.Publish(subject.Response(callee.Plane(), request.FromHost, request.FromID), wire.AppendResponse(nil, response))
+			_ = other.raw.Publish(subject.Response(callee.Plane(), request.FromHost, request.FromID),
+				wire.AppendResponse(nil, response))
 		}
 	}
 	served := subject.Subscription(callee.Plane(), "443", callee.Host(), http.MethodGet, "add")

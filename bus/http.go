@@ -101,7 +101,8 @@ func (c *Conn) fromHTTP(r *http.Request) (*clientCall, error) {
 		}
 		if r.ContentLength > int64(len(read)) {
 			return nil, notRun(http.StatusBadRequest, nil,
-				"only %d of the %d bytes of the request body are left: a request can be sent only once; make a new one for each call", len(read), r.ContentLength)
+				"only %d of the %d bytes of the request body are left: a request can be sent only once; "+
+					"make a new one for each call", len(read), r.ContentLength)
 		}
 		body = read
 	}
@@ -231,7 +232,8 @@ func bodyFor(method string, response *wire.Response) (body []byte, announced str
 		length, _ = strconv.ParseInt(announced, 10, 64) // it was checked
 	case isHead && length == 0:
 		length = -1
-	case response.Status != http.StatusNoContent && response.Status != http.StatusNotModified: // these have none (RFC 9110, 8.6)
+	// these have none (RFC 9110, 8.6)
+	case response.Status != http.StatusNoContent && response.Status != http.StatusNotModified:
 		announced = strconv.Itoa(len(body))
 	}
 	if isHead {

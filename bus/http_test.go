@@ -32,7 +32,8 @@ func TestMulticast_NamesTheSilent(t *testing.T) {
 			require.Len(t, got.Errors, 1, name)
 			kit.WantFailed(t, name, got.Errors[0], ending.acked.status, ending.acked.causes...)
 			failed, _ := errors.AsType[*bus.Error](got.Errors[0])
-			if named := failed != nil && failed.Host == silent.Host && failed.ID == silent.ID; named != (ending.acked.status == 504) {
+			if named := failed != nil && failed.Host == silent.Host &&
+				failed.ID == silent.ID; named != (ending.acked.status == 504) {
 				t.Errorf("%s: %+v; %s %s is to be named when it is to blame, and only then", name, failed, silent.Host, silent.ID)
 			}
 		}
@@ -146,7 +147,8 @@ func TestMulticast_EndedByClose(t *testing.T) {
 			got.IDs = append(got.IDs, response.Header.Get("Bus-From-Id"))
 			<-silent.Received
 			kit.Flush(t, silent.Raw)
-			kit.MulticastIDs(t, caller, "https://"+callee.ID()+"."+kit.CalculatorHost+"/add") // its answer comes after the ack of the silent one
+			// its answer comes after the ack of the silent one
+			kit.MulticastIDs(t, caller, "https://"+callee.ID()+"."+kit.CalculatorHost+"/add")
 			closeNow(t, caller)
 		}
 		require.Equal(t, []string{callee.ID()}, got.IDs)

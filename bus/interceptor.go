@@ -73,7 +73,8 @@ func surround(inner CallFunc, interceptors []Interceptor, option string) (CallFu
 	for i, interceptor := range slices.Backward(interceptors) {
 		outer := interceptor(inner)
 		if outer == nil {
-			return nil, fmt.Errorf("interceptor %d of %s returned nil in place of a handler: have it return one that calls next, or next itself", i+1, option)
+			return nil, fmt.Errorf("interceptor %d of %s returned nil in place of a handler: have it return one that calls "+
+				"next, or next itself", i+1, option)
 		}
 		inner = withRequest(outer)
 	}

@@ -68,7 +68,8 @@ func TestInterceptor_WithoutAnswer(t *testing.T) {
 		callee, quiet := w.Connect(kit.CalculatorHost), w.Connect("quiet.example", bus.WithInterceptors(swallow))
 		kit.Serve(t, callee, kit.Calculator{ID: callee.ID()})
 		kit.Serve(t, quiet, kit.Calculator{ID: quiet.ID()})
-		for caller, host := range map[*bus.Conn]string{w.Connect("caller.example"): "quiet.example", quiet: kit.CalculatorHost} {
+		for caller, host := range map[*bus.Conn]string{w.Connect("caller.example"): "quiet.example",
+			quiet: kit.CalculatorHost} {
 			err := caller.Call(t.Context(), "https://"+host+"/add", bus.Args{"x": 1}, nil)
 			got := kit.ExecutedOf(t, err)
 			assert.Equal(t, http.StatusInternalServerError, bus.StatusOf(err), host)

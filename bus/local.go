@@ -40,7 +40,8 @@ func (c *Conn) deliver(ctx context.Context, request *client.Outgoing) (delivered
 // subscriptions any more that could bring the request.
 func (c *Conn) answersItself(ctx context.Context, request *client.Outgoing) bool {
 	h := callctx.Of(ctx)
-	return h != nil && h.Owner == c && c.isClosing() && (request.Address.Host == c.host || request.Address.Host == c.ownHost)
+	return h != nil && h.Owner == c && c.isClosing() &&
+		(request.Address.Host == c.host || request.Address.Host == c.ownHost)
 }
 
 func (c *Conn) deliverToSelf(call *clientCall) error {
@@ -216,13 +217,14 @@ func (l *localRegistry) pickLocked(plane string, address subject.Address) (*Conn
 type localValues struct {
 	to        *destination
 	arguments any
-	args      reflect.Value      // the callee's copy of the arguments
-	results   reflect.Value      // a settable struct that no other code refers to; the zero Value if only text can fill the result
-	anyCase   bool               // names of results match in any case
-	limit     int                // message limit of the caller, in bytes of JSON
-	check     *shortCircuitCheck // nil outside of tests
-	response  wire.Response      // storage for the response if it has no other
-	filled    *wire.Response     // the response that results belong to; nil if its body has them
+	args      reflect.Value // the callee's copy of the arguments
+	// a settable struct that no other code refers to; the zero Value if only text can fill the result
+	results  reflect.Value
+	anyCase  bool               // names of results match in any case
+	limit    int                // message limit of the caller, in bytes of JSON
+	check    *shortCircuitCheck // nil outside of tests
+	response wire.Response      // storage for the response if it has no other
+	filled   *wire.Response     // the response that results belong to; nil if its body has them
 }
 
 // none is the type of results for a caller that ignores them. They have to be valid all the same.
@@ -231,7 +233,8 @@ type none struct{}
 // newRequest returns the request of a call, with Go values if it may stay in the process. The caller then sets
 // given.results.
 func (c *Conn) newRequest(to *destination, arguments any) (*clientCall, error) {
-	if !c.config.shortCircuit || c.config.bodies || to.template == nil || to.takesQuery() || to.hasQuery() || !c.shared.local.serves(c.plane, to.template.Address.Host) {
+	if !c.config.shortCircuit || c.config.bodies || to.template == nil || to.takesQuery() || to.hasQuery() ||
+		!c.shared.local.serves(c.plane, to.template.Address.Host) {
 		return to.request(arguments)
 	}
 	request := to.withBody(nil)
@@ -300,5 +303,6 @@ func (in *serverCall) copyResults(out reflect.Value) bool {
 // answeredBy reports whether the results belong to a response. An interceptor may have replaced the response by another
 // one with the same, absent body.
 func (g *localValues) answeredBy(response *wire.Response) bool {
-	return g != nil && g.filled != nil && (g.filled == response || response.Status == g.filled.Status && response.Body == nil)
+	return g != nil && g.filled != nil && (g.filled == response || response.Status == g.filled.Status &&
+		response.Body == nil)
 }

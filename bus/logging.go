@@ -82,7 +82,8 @@ func (c *Conn) logMade(ctx context.Context, x endedCall) {
 	if !c.logs(ctx, zerolog.DebugLevel) {
 		return
 	}
-	line := c.loggerIn(ctx).WithLevel(zerolog.DebugLevel).EmbedObject(callFields{x.Exchange, x.status}).Str("callee", x.Host).Int("port", x.Port)
+	line := c.loggerIn(ctx).WithLevel(zerolog.DebugLevel).EmbedObject(callFields{x.Exchange, x.status}).Str("callee",
+		x.Host).Int("port", x.Port)
 	if x.Multicast {
 		line.Int("answers", x.Answers)
 	}
@@ -96,7 +97,8 @@ func (c *Conn) logMade(ctx context.Context, x endedCall) {
 
 // logs reports whether lines of a level are written, so that no other line is built.
 func (c *Conn) logs(ctx context.Context, level zerolog.Level) bool {
-	return level >= c.logger.GetLevel() && level >= zerolog.GlobalLevel() && (c.config.slog == nil || c.config.slog.Enabled(ctx, slogLevel(level)))
+	return level >= c.logger.GetLevel() && level >= zerolog.GlobalLevel() &&
+		(c.config.slog == nil || c.config.slog.Enabled(ctx, slogLevel(level)))
 }
 
 // loggerIn returns the logger for lines about ctx, so that a handler of log/slog can read the span in it.
@@ -208,7 +210,8 @@ type callFields struct {
 // MarshalZerologObject adds the fields.
 func (f callFields) MarshalZerologObject(line *zerolog.Event) {
 	x := f.call
-	line.Str("msgId", x.messageID()).Str("method", x.Method).Str("path", x.Path).Int("status", f.status).Dur("duration", x.Elapsed())
+	line.Str("msgId", x.messageID()).Str("method", x.Method).Str("path", x.Path).Int("status",
+		f.status).Dur("duration", x.Elapsed())
 	if trace := x.TraceID(); trace != "" {
 		line.Str("traceId", trace)
 	}

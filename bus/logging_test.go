@@ -32,7 +32,8 @@ func TestConn_JunkWithBlockedLog(t *testing.T) {
 		require.NoError(t, raw.Publish(w.Plane()+"."+kit.AddSubject, fmt.Appendf(nil, "junk %d\r\n\r\n", number)))
 	}
 	require.NoError(t, raw.Flush())
-	if err := w.Connect("caller.example").Call(t.Context(), kit.CalculatorURL+"/add", bus.Args{"x": 1, "y": 2}, nil); err != nil {
+	if err := w.Connect("caller.example").Call(t.Context(), kit.CalculatorURL+"/add", bus.Args{"x": 1, "y": 2},
+		nil); err != nil {
 		t.Errorf("a call behind %d messages: %v", junk, err)
 	}
 	if dropped := conn.Stats().Malformed; dropped != junk {
@@ -112,7 +113,8 @@ func TestMisspelt_Event(t *testing.T) {
 		return events.Publish(t.Context(), conn, "https://"+kit.OrdersHost+":417/"+event, nil)
 	}
 	log := new(kit.Lines)
-	require.ErrorContains(t, publish(log, "on-orderd"), "400 Bad Request: orders.example publishes no event at /on-orderd; did you mean on-ordered?")
+	require.ErrorContains(t, publish(log, "on-orderd"),
+		"400 Bad Request: orders.example publishes no event at /on-orderd; did you mean on-ordered?")
 	require.NoError(t, publish(log, "on-ordered"))
 	require.NoError(t, publish(log, "on-something-else"))
 	b.AllowUnknownFields()
@@ -128,7 +130,8 @@ func TestMisspelt_ArgumentOfEvent(t *testing.T) {
 	kit.Subscribe(t, b.Connect("mailer.example"), sink)
 	publisher, err := events.NewPublisher(b.Connect(kit.OrdersHost), kit.OrdersHost)
 	require.NoError(t, err)
-	for outcome, err := range events.NewEvent[bus.Args](publisher, "/on-ordered").Outcomes(t.Context(), bus.Args{"numbr": 1}) {
+	for outcome, err := range events.NewEvent[bus.Args](publisher, "/on-ordered").Outcomes(t.Context(),
+		bus.Args{"numbr": 1}) {
 		require.ErrorContains(t, err, `numbr`, outcome)
 		return
 	}

@@ -49,16 +49,21 @@ func (c *Conn) expose(text *metrics.Text) {
 	with := func(labels ...metrics.Label) []metrics.Label { return append(instance[:2:2], labels...) }
 	text.Gauge("busline_info", "The instance, always 1.", 1,
 		with(metrics.Label{Name: "version", Value: c.config.version}, metrics.Label{Name: "plane", Value: c.plane})...)
-	text.Gauge("busline_started_seconds", "When the instance was opened, in seconds since 1970.", float64(c.opened.Unix()), instance...)
+	text.Gauge("busline_started_seconds", "When the instance was opened, in seconds since 1970.",
+		float64(c.opened.Unix()), instance...)
 	text.Gauge("busline_connected", "Whether the broker can be reached.", truth(c.Connected()), instance...)
 	text.Gauge("busline_healthy", "Whether the connection can do its work.", truth(c.Healthy()), instance...)
-	text.Gauge("busline_restrictions", "Optional functions that the broker's permissions turn off.", float64(len(c.Restrictions())), instance...)
+	text.Gauge("busline_restrictions", "Optional functions that the broker's permissions turn off.",
+		float64(len(c.Restrictions())), instance...)
 	text.Gauge("busline_in_flight", "Requests that are handled now.", float64(stats.InFlight), instance...)
 	c.telemetry.rejected.expose(text, with)
 	text.Counter("busline_malformed_total", "Messages that were not understood.", float64(stats.Malformed), instance...)
-	text.Counter("busline_unmatched_responses_total", "Acks and responses that no caller waited for.", float64(stats.UnmatchedResponses), instance...)
-	text.Counter("busline_slow_consumer_dropped_total", "Messages that came faster than they were taken in.", float64(stats.SlowConsumerDropped), instance...)
-	text.Counter("busline_reconnects_total", "How often the broker connection was made anew.", float64(stats.Reconnects), instance...)
+	text.Counter("busline_unmatched_responses_total", "Acks and responses that no caller waited for.",
+		float64(stats.UnmatchedResponses), instance...)
+	text.Counter("busline_slow_consumer_dropped_total", "Messages that came faster than they were taken in.",
+		float64(stats.SlowConsumerDropped), instance...)
+	text.Counter("busline_reconnects_total", "How often the broker connection was made anew.",
+		float64(stats.Reconnects), instance...)
 	for _, each := range c.extensions.all() {
 		each.Expose(text, with)
 	}
@@ -69,12 +74,15 @@ func (c *Conn) expose(text *metrics.Text) {
 func (c *Conn) exposeTraffic(text *metrics.Text, with func(...metrics.Label) []metrics.Label) {
 	add := func(name, what string, counts metrics.Counts, labels []metrics.Label) {
 		text.Histogram(name+"_duration_seconds", "Duration of "+what+".", counts, labels...)
-		text.Counter(name+"_refused_total", "Of "+what+", those with a status of 400 to 499.", float64(counts.Refused), labels...)
-		text.Counter(name+"_failed_total", "Of "+what+", those with a status of 500 or above.", float64(counts.Failed), labels...)
+		text.Counter(name+"_refused_total", "Of "+what+", those with a status of 400 to 499.",
+			float64(counts.Refused), labels...)
+		text.Counter(name+"_failed_total", "Of "+what+", those with a status of 500 or above.",
+			float64(counts.Failed), labels...)
 	}
 	traffic := c.reportTraffic()
 	for _, each := range servedByName(traffic.Served) {
-		add("busline_server", "requests served", each.Counts, with(metrics.Label{Name: "endpoint", Value: each.Endpoint}, metrics.Label{Name: "caller", Value: each.Caller}))
+		add("busline_server", "requests served", each.Counts,
+			with(metrics.Label{Name: "endpoint", Value: each.Endpoint}, metrics.Label{Name: "caller", Value: each.Caller}))
 	}
 	for _, each := range traffic.Made {
 		add("busline_client", "calls made", each.Counts, with(metrics.Label{Name: "callee", Value: each.Callee}))
@@ -137,7 +145,8 @@ func (c *Conn) reportTraffic() metrics.Traffic {
 			counted = map[string]metrics.Counts{"": {Buckets: []int64{}}}
 		}
 		for _, caller := range slices.Sorted(maps.Keys(counted)) {
-			traffic.Served = append(traffic.Served, metrics.ServedCalls{Endpoint: e.Name, Path: e.Path, Port: e.Port, Caller: caller, Counts: counted[caller]})
+			traffic.Served = append(traffic.Served, metrics.ServedCalls{Endpoint: e.Name, Path: e.Path, Port: e.Port,
+				Caller: caller, Counts: counted[caller]})
 		}
 	}
 	called := c.telemetry.called.Counts()
@@ -175,7 +184,8 @@ func (c *Conn) Stats() Stats {
 	_, working := c.server.Handlers.Count()
 	overflowed, _ := c.session.Dropped()
 	return Stats{
-		Calls: c.telemetry.calls.Load(), Rejected: c.telemetry.rejected.total(), Malformed: c.telemetry.dropped.Load(), UnmatchedResponses: c.client.Unmatched(),
+		Calls: c.telemetry.calls.Load(), Rejected: c.telemetry.rejected.total(), Malformed: c.telemetry.dropped.Load(),
+		UnmatchedResponses:  c.client.Unmatched(),
 		SlowConsumerDropped: overflowed, Reconnects: c.broker.Reconnects(), InFlight: working,
 	}
 }

@@ -37,7 +37,8 @@ func TestMetrics_OfOneName(t *testing.T) {
 	}
 	kit.Serve(t, callee, twofold{}, bus.Method("ReadNote", bus.RPCAndREST()))
 	for _, address := range []string{
-		kit.CalculatorURL + "/add", kit.CalculatorURL + ":444/add", kit.CalculatorURL + ":444/add", "GET " + kit.CalculatorURL + "/x", "GET " + kit.CalculatorURL + ":444/x",
+		kit.CalculatorURL + "/add", kit.CalculatorURL + ":444/add", kit.CalculatorURL + ":444/add",
+		"GET " + kit.CalculatorURL + "/x", "GET " + kit.CalculatorURL + ":444/x",
 		kit.CalculatorURL + "/read-note", "GET " + kit.CalculatorURL + "/notes/{id}",
 	} {
 		_ = caller.Call(t.Context(), address, bus.Args{"id": 1}, nil)
@@ -46,7 +47,8 @@ func TestMetrics_OfOneName(t *testing.T) {
 		require.NoError(t, events.Subscribe[kit.OrderEvents](callee, source, kit.NewSink()))
 		publisher, err := events.NewPublisher(caller, source)
 		require.NoError(t, err)
-		for _, err := range events.NewEvent[kit.Ordered](publisher, "/on-ordered").Outcomes(t.Context(), kit.Ordered{Number: 7}) {
+		for _, err := range events.NewEvent[kit.Ordered](publisher, "/on-ordered").Outcomes(t.Context(),
+			kit.Ordered{Number: 7}) {
 			assert.NoError(t, err)
 		}
 	}
@@ -59,10 +61,13 @@ func TestMetrics_OfOneName(t *testing.T) {
 	instance := `{host="` + kit.CalculatorHost + `",id="` + callee.ID() + `",`
 	for of, text := range map[string]string{"MetricsHandler": page.Body.String(), "ServeMetrics": own.Body.String()} {
 		for series, want := range map[string]string{
-			`busline_server_duration_seconds_count` + instance + `endpoint="Calculator.Add",caller="caller.example"} `:        "3",
-			`busline_server_duration_seconds_count` + instance + `endpoint="twofold.ReadNote",caller="caller.example"} `:      "2",
-			`busline_server_duration_seconds_count` + instance + `endpoint="OrderEvents.OnOrdered",caller="caller.example"} `: "2",
-			`busline_server_refused_total` + instance + `endpoint="GET /x",caller="caller.example"} `:                         "2",
+			`busline_server_duration_seconds_count` + instance +
+				`endpoint="Calculator.Add",caller="caller.example"} `: "3",
+			`busline_server_duration_seconds_count` + instance +
+				`endpoint="twofold.ReadNote",caller="caller.example"} `: "2",
+			`busline_server_duration_seconds_count` + instance +
+				`endpoint="OrderEvents.OnOrdered",caller="caller.example"} `: "2",
+			`busline_server_refused_total` + instance + `endpoint="GET /x",caller="caller.example"} `: "2",
 		} {
 			assert.Equal(t, 1, strings.Count(text, series), of)
 			assert.Contains(t, text, series+want+"\n", of)
@@ -190,13 +195,17 @@ func TestStats_CountInterceptedCalls(t *testing.T) {
 			}{
 				{"a call", func() { _ = caller.Call(t.Context(), kit.CalculatorURL+"/add", bus.Args{"x": 1, "y": 2}, nil) }, 1},
 				{"an http.Request", func() { _, _ = caller.Do(kit.MustRequest(t, kit.CalculatorURL+"/add")) }, 1}, //nolint:bodyclose // it is in memory
-				{"unwritable arguments", func() { _ = caller.Call(t.Context(), kit.CalculatorURL+"/add", bus.Args{"x": make(chan int)}, nil) }, 0},
+				{"unwritable arguments", func() {
+					_ = caller.Call(t.Context(), kit.CalculatorURL+"/add",
+						bus.Args{"x": make(chan int)}, nil)
+				}, 0},
 				{"a multicast", func() {
 					for _, err := range caller.Multicast(kit.MustRequest(t, kit.CalculatorURL+"/who")) {
 						_ = err
 					}
 				}, 1},
-				{"an event", func() { _ = events.Publish(t.Context(), caller, "https://"+kit.OrdersHost+":417/on-ordered", nil) }, 1},
+				{"an event", func() { _ = events.Publish(t.Context(), caller, "https://"+kit.OrdersHost+":417/on-ordered", nil) },
+					1},
 			} {
 				if name == "one that refuses" && test.name == "unwritable arguments" {
 					continue // which of both refuses it first depends on where the callee is
@@ -258,7 +267,8 @@ func TestTraffic_CallerLeaves(t *testing.T) {
 				})))
 				ctx, cancel := context.WithCancel(t.Context())
 				time.AfterFunc(time.Second, cancel)
-				for _, err := range bus.NewOperation[struct{}, kit.Tick](b.Connect("caller.example"), "POST https://quitter.example"+path).Stream(ctx, struct{}{}) {
+				for _, err := range bus.NewOperation[struct{}, kit.Tick](b.Connect("caller.example"),
+					"POST https://quitter.example"+path).Stream(ctx, struct{}{}) {
 					if err == nil {
 						continue
 					}

@@ -34,7 +34,8 @@ type endedCall struct {
 
 // isCancelled reports whether a handler has ended because its caller left.
 func (x endedCall) isCancelled() bool {
-	return x.in.Handler.CallerLeft() && (errors.Is(x.err, context.Canceled) || errors.Is(x.err, ErrCallerLeft) || errors.Is(x.err, errAborted))
+	return x.in.Handler.CallerLeft() && (errors.Is(x.err, context.Canceled) || errors.Is(x.err, ErrCallerLeft) ||
+		errors.Is(x.err, errAborted))
 }
 
 // observe makes the [Interceptor] that reports ended calls: first to the metrics, then to the tap, then to the log. A

@@ -29,7 +29,9 @@ const (
 // documentHandler plans the endpoint of all documents once.
 //
 //nolint:gochecknoglobals // it does not change
-var documentHandler = sync.OnceValues(func() (*restmap.Endpoint, error) { return restmap.Handler(http.MethodGet, documentPath) })
+var documentHandler = sync.OnceValues(func() (*restmap.Endpoint, error) {
+	return restmap.Handler(http.MethodGet, documentPath)
+})
 
 // documents serves the OpenAPI document of each port that has a public endpoint. The zero value has no endpoints.
 type documents struct {
@@ -180,7 +182,8 @@ func (d *documents) render(c *Conn, port int, baseURL string, verified claims.Cl
 		Description: cmp.Or(c.config.description, d.descriptionLocked(visible)),
 	}
 	for _, e := range visible {
-		service.Endpoints = append(service.Endpoints, &openapi.EndpointDoc{Endpoint: e.mapped, Description: e.description, Secured: e.rule != nil, Web: e.web})
+		service.Endpoints = append(service.Endpoints,
+			&openapi.EndpointDoc{Endpoint: e.mapped, Description: e.description, Secured: e.rule != nil, Web: e.web})
 	}
 	document, err := openapi.Build(service)
 	if err != nil {
@@ -276,7 +279,8 @@ func OpenAPIOf[T any](host string, impl T, options ...ServeOption) ([]byte, erro
 	}
 	served, err := new(documents).missing(nil, endpoints)
 	if err == nil {
-		err = errors.Join(validOwnHost(host), validEndpoints(defaultPlane, host, endpoints), checkRoutes(slices.Concat(endpoints, served)))
+		err = errors.Join(validOwnHost(host), validEndpoints(defaultPlane, host, endpoints),
+			checkRoutes(slices.Concat(endpoints, served)))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("describe %T: %w", impl, err)
@@ -318,7 +322,8 @@ func writeDocument(service openapi.Service, endpoints []*endpoint) ([]byte, erro
 func (d *documents) all() []*endpoint {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return slices.SortedStableFunc(slices.Values(d.endpoints), func(a, b *endpoint) int { return cmp.Compare(a.Port, b.Port) })
+	return slices.SortedStableFunc(slices.Values(d.endpoints),
+		func(a, b *endpoint) int { return cmp.Compare(a.Port, b.Port) })
 }
 
 // warnOfDisplaced logs a warning for each endpoint that is served but not listed in a document, because of another
@@ -332,7 +337,8 @@ func (c *Conn) warnOfDisplaced(added []*endpoint) {
 			switch {
 			case openapi.Conflicts(other.mapped, e.mapped):
 				c.warnThatDisplaced(e, other)
-			case openapi.Conflicts(e.mapped, other.mapped) && !slices.Contains(added, other): // otherwise the loop reaches other itself
+			// otherwise the loop reaches other itself
+			case openapi.Conflicts(e.mapped, other.mapped) && !slices.Contains(added, other):
 				c.warnThatDisplaced(other, e)
 			}
 		}
@@ -341,7 +347,8 @@ func (c *Conn) warnOfDisplaced(added []*endpoint) {
 
 func (c *Conn) warnThatDisplaced(e, by *endpoint) {
 	c.logger.Warn().Str("endpoint", e.Name).Str("path", e.Path).
-		Msgf("the endpoint is served, but not in documents, where its path is the same as %s of %s: give it a path of another form, or hide it", by.Path, by.Name)
+		Msgf("the endpoint is served, but not in documents, where its path is the same as %s of %s: "+
+			"give it a path of another form, or hide it", by.Path, by.Name)
 }
 
 // CheckNames returns an error if callers would miss something in production, in a binary that is trimmed, stripped and

@@ -20,7 +20,8 @@ func TestDiscovery(t *testing.T) {
 			t.Errorf("ping answered by %v", ids)
 		}
 		_, body := kit.Do(t, caller, "GET", "https://calculator.example:888/ping", "", "")
-		if want := `{"host":"calculator.example","id":"` + callee.ID() + `","version":"","ports":[443],"digest":"` + bus.DigestOf(callee) + `"}`; body != want {
+		if want := `{"host":"calculator.example","id":"` + callee.ID() + `","version":"","ports":[443],"digest":"` +
+			bus.DigestOf(callee) + `"}`; body != want {
 			t.Errorf("ping: %s, want %s", body, want)
 		}
 		_, body = kit.Do(t, caller, "GET", "https://calculator.example:888/allow?port=443&path=/add", "", "")
@@ -79,8 +80,12 @@ func TestDigest_TellsDocumentsApart(t *testing.T) {
 			_ = bus.DigestOf(conn) // it is not kept
 			require.NoError(t, conn.Handle("GET", "/more", http.NotFoundHandler()))
 		}), false},
-		{"claims", digest(func(conn *bus.Conn) { require.NoError(t, bus.Serve(conn, kit.Calculator{}, bus.RequireClaims("true"))) }), false},
-		{"another port", digest(func(conn *bus.Conn) { require.NoError(t, bus.Serve(conn, kit.Calculator{}, bus.Port(444))) }), false},
+		{"claims",
+			digest(func(conn *bus.Conn) { require.NoError(t, bus.Serve(conn, kit.Calculator{}, bus.RequireClaims("true"))) }),
+			false},
+		{"another port", digest(func(conn *bus.Conn) {
+			require.NoError(t, bus.Serve(conn, kit.Calculator{}, bus.Port(444)))
+		}), false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -71,7 +71,8 @@ func (o Operation[Arguments, Results]) Call(ctx context.Context, arguments Argum
 	}
 	defer o.conn.reuse(request)
 	if request.local.answeredBy(response) {
-		return Response[Results]{Host: response.FromHost, ID: response.FromID, Status: response.Status, Results: *results}, nil
+		return Response[Results]{Host: response.FromHost, ID: response.FromID, Status: response.Status, Results: *results},
+			nil
 	}
 	read, err := o.read(response)
 	return read, o.explain(ctx, err)
@@ -81,7 +82,8 @@ func (o Operation[Arguments, Results]) Call(ctx context.Context, arguments Argum
 // them as they come, like [Conn.Multicast]. Nothing is sent until the sequence is ranged over; each range is a separate
 // call. An error of an instance is yielded as an [*Error] beside a Response with the Host, ID and Status of that
 // instance. Leaving the loop early, for example with break, cancels the handlers that are still running.
-func (o Operation[Arguments, Results]) Multicast(ctx context.Context, arguments Arguments) iter.Seq2[Response[Results], error] {
+func (o Operation[Arguments, Results]) Multicast(ctx context.Context,
+	arguments Arguments) iter.Seq2[Response[Results], error] {
 	return func(yield func(Response[Results], error) bool) {
 		request, err := o.request(arguments)
 		if err != nil {
@@ -157,7 +159,8 @@ func (o Operation[Arguments, Results]) DeclaredBy(name string) Operation[Argumen
 // explain adds to the error of a call that reached no route how the declarations of caller and service differ.
 func (o Operation[Arguments, Results]) explain(ctx context.Context, err error) error {
 	failed, ok := errors.AsType[*Error](err)
-	missing := ok && failed.Executed == ExecutedNo && (failed.Status == http.StatusNotFound || failed.Status == http.StatusMethodNotAllowed)
+	missing := ok && failed.Executed == ExecutedNo &&
+		(failed.Status == http.StatusNotFound || failed.Status == http.StatusMethodNotAllowed)
 	if !missing || o.declaredBy == "" {
 		return err
 	}
@@ -175,7 +178,8 @@ func (c *Conn) difference(ctx context.Context, to *destination, declaredBy strin
 	name := declaredBy[strings.LastIndexByte(declaredBy, '.')+1:]
 	text := fmt.Sprintf("%s is %s %s for the caller", declaredBy, to.method, pathOf(to.address))
 	var answer allowed
-	err := c.Call(ctx, "GET https://"+host+":"+strconv.Itoa(subject.ControlPort)+client.AllowPath, Args{"name": name}, &answer)
+	err := c.Call(ctx, "GET https://"+host+":"+strconv.Itoa(subject.ControlPort)+client.AllowPath,
+		Args{"name": name}, &answer)
 	switch {
 	case err != nil || answer.Routes == nil: // a foreign service does not know names
 	case len(*answer.Routes) == 0:

@@ -55,7 +55,8 @@ func WithBroker(broker nats.InProcessConnProvider) ConnectOption {
 		}
 		value := reflect.ValueOf(broker)
 		if broker == nil || !value.Type().Comparable() || value.Kind() == reflect.Pointer && value.IsNil() {
-			c.errs = append(c.errs, errors.New("bus.WithBroker: pass a pointer to a broker, such as the one that broker.Start returns"))
+			c.errs = append(c.errs,
+				errors.New("bus.WithBroker: pass a pointer to a broker, such as the one that broker.Start returns"))
 			return
 		}
 		c.broker.Provider, c.testBroker = broker, isOfTest

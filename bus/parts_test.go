@@ -144,7 +144,8 @@ func TestMessage_Limit(t *testing.T) {
 func TestParts_LargestMessageLimit(t *testing.T) {
 	t.Parallel()
 	w := kit.Transports()["broker"](kit.NewBus(t, broker.MaxPayload(8192)))
-	callee, caller := w.Connect("bytes.example", bus.WithMaxMessageBytes(512<<20)), w.Connect("caller.example", bus.WithMaxMessageBytes(512<<20))
+	callee, caller := w.Connect("bytes.example", bus.WithMaxMessageBytes(512<<20)), w.Connect("caller.example",
+		bus.WithMaxMessageBytes(512<<20))
 	handleBytes(t, callee)
 	checkEcho(t, caller, 100_000)
 }
@@ -211,11 +212,13 @@ func TestMulticast_LargeMessages(t *testing.T) {
 	if answers != 3 {
 		t.Errorf("%d answers", answers)
 	}
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, bytesURL+"/echo", strings.NewReader(strings.Repeat("a", 5000)))
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, bytesURL+"/echo",
+		strings.NewReader(strings.Repeat("a", 5000)))
 	require.NoError(t, err)
 	for _, err := range caller.Multicast(request) {
 		kit.CheckError(t, err, 413, bus.ExecutedNo)
-		assert.ErrorContains(t, err, "a multicast request must fit into one broker message of at most 4096 bytes; its body has 5000 bytes")
+		assert.ErrorContains(t, err,
+			"a multicast request must fit into one broker message of at most 4096 bytes; its body has 5000 bytes")
 	}
 	checkNothingLeft(t, caller)
 }
@@ -358,7 +361,8 @@ func TestParts_CallOutlivesInstances(t *testing.T) {
 			checkEcho(t, caller, 3<<20)
 		}()
 		for n := range 3 {
-			leaves := &kit.Scripted{Host: "bytes.example", ID: fmt.Sprintf("s%daaaaaaaa", n), Plane: b.Plane(), Raw: raw, Script: []wire.OpCode{kit.Ack}}
+			leaves := &kit.Scripted{Host: "bytes.example", ID: fmt.Sprintf("s%daaaaaaaa", n), Plane: b.Plane(), Raw: raw,
+				Script: []wire.OpCode{kit.Ack}}
 			select {
 			case first := <-requests:
 				time.Sleep(time.Second)

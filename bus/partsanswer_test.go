@@ -86,17 +86,27 @@ func TestPartsOfResponse_Arrives(t *testing.T) {
 			status int
 			told   string
 		}{
-			{"as they should be", []*wire.Response{answerPart(1, 3, "a"), answerPart(2, 3, "b"), answerPart(3, 3, "c")}, 200, "abc"},
-			{"a repeated part", []*wire.Response{answerPart(1, 3, "a"), answerPart(2, 3, "b"), answerPart(1, 3, "x"), answerPart(3, 3, "c")}, 200, "abc"},
-			{"with another answer", []*wire.Response{answerPart(1, 3, "a"), answerPart(0, 0, "whole"), answerPart(2, 3, "b")}, 200, "whole"},
-			{"among those of others", []*wire.Response{answerPart(1, 2, "a"), from("s2aaaaaaaa", answerPart(2, 2, "x")), answerPart(2, 2, "b")}, 200, "ab"},
-			{"a part is missing", []*wire.Response{answerPart(1, 3, "a"), answerPart(3, 3, "c")}, 502, "part 2 was lost on the way"},
-			{"the first is missing", []*wire.Response{answerPart(2, 3, "b"), answerPart(3, 3, "c")}, 502, "part 1 was lost on the way"},
-			{"another count", []*wire.Response{answerPart(1, 3, "a"), answerPart(2, 2, "b")}, 502, "part 2 of 2 does not match the first part, which announced 3 parts"},
+			{"as they should be", []*wire.Response{answerPart(1, 3, "a"), answerPart(2, 3, "b"), answerPart(3, 3, "c")},
+				200, "abc"},
+			{"a repeated part", []*wire.Response{answerPart(1, 3, "a"), answerPart(2, 3, "b"), answerPart(1, 3, "x"),
+				answerPart(3, 3, "c")}, 200, "abc"},
+			{"with another answer", []*wire.Response{answerPart(1, 3, "a"), answerPart(0, 0, "whole"), answerPart(2, 3, "b")},
+				200, "whole"},
+			{"among those of others", []*wire.Response{answerPart(1, 2, "a"), from("s2aaaaaaaa", answerPart(2, 2, "x")),
+				answerPart(2, 2, "b")}, 200, "ab"},
+			{"a part is missing", []*wire.Response{answerPart(1, 3, "a"), answerPart(3, 3, "c")}, 502,
+				"part 2 was lost on the way"},
+			{"the first is missing", []*wire.Response{answerPart(2, 3, "b"), answerPart(3, 3, "c")}, 502,
+				"part 1 was lost on the way"},
+			{"another count", []*wire.Response{answerPart(1, 3, "a"), answerPart(2, 2, "b")}, 502,
+				"part 2 of 2 does not match the first part, which announced 3 parts"},
 			{"too many parts", []*wire.Response{answerPart(1, 1<<20, "a")}, 413, "1048576 parts"},
-			{"too large from 1 on", []*wire.Response{answerPart(1, 3, large)}, 413, "a body of at least 80000 bytes exceeds the limit of 65536"},
-			{"too large from 2 on", []*wire.Response{answerPart(1, 2, large), answerPart(2, 2, large)}, 413, "a body of at least 80000 bytes exceeds the limit of 65536"},
-			{"a whole too large", []*wire.Response{answerPart(0, 0, large+large)}, 413, "a body of at least 80000 bytes exceeds the limit of 65536"},
+			{"too large from 1 on", []*wire.Response{answerPart(1, 3, large)}, 413,
+				"a body of at least 80000 bytes exceeds the limit of 65536"},
+			{"too large from 2 on", []*wire.Response{answerPart(1, 2, large), answerPart(2, 2, large)}, 413,
+				"a body of at least 80000 bytes exceeds the limit of 65536"},
+			{"a whole too large", []*wire.Response{answerPart(0, 0, large+large)}, 413,
+				"a body of at least 80000 bytes exceeds the limit of 65536"},
 			{"the last never comes", []*wire.Response{answerPart(1, 2, "a")}, 504, "did not answer within the time budget"},
 		} {
 			a := newAnswerer(t, b.World, test.parts)
@@ -126,7 +136,8 @@ func TestPartsOfResponse_Arrives(t *testing.T) {
 func TestPartsOfResponse_AnotherStartsMeanwhile(t *testing.T) {
 	t.Parallel()
 	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
-		gone, caller, starts := kit.NewScripted(t, b.World, kit.ScriptedHost, kit.Ack), b.Connect("caller.example"), b.Connect(kit.ScriptedHost)
+		gone, caller, starts := kit.NewScripted(t, b.World, kit.ScriptedHost,
+			kit.Ack), b.Connect("caller.example"), b.Connect(kit.ScriptedHost)
 		serves := func(path string) {
 			if err := starts.Handle("GET", path, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})); err != nil {
 				t.Fatal(err)
@@ -306,7 +317,8 @@ func TestForgedParts(t *testing.T) {
 	evil, hears := e.Login("evil.example"), subject.Response("bus", caller.Host(), caller.ID())
 	for number := range 3 {
 		forged := string(wire.AppendResponse(nil, &wire.Response{
-			Status: http.StatusOK, OpCode: wire.OpRes, FromHost: callee.Host(), FromID: callee.ID(), MsgID: msgID, Queue: callee.Host(),
+			Status: http.StatusOK, OpCode: wire.OpRes, FromHost: callee.Host(), FromID: callee.ID(), MsgID: msgID,
+			Queue:    callee.Host(),
 			Fragment: wire.Fragment{Number: number + 1, Count: 3}, Body: []byte("forged"),
 		}))
 		if refused := evil.Publish(hears, "", forged); len(refused) != 0 { // it may ask whether the caller lives

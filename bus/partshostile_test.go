@@ -102,28 +102,56 @@ func TestHostileParts_NotInOrder(t *testing.T) {
 			told    []string // acks left out
 			dropped int64
 		}{
-			{"as they should be", []*wire.Request{s.part(1, 3, "a"), s.part(2, 3, "b"), s.part(3, 3, "c")}, []string{"200 abc"}, 0},
-			{"a part without a body", []*wire.Request{s.part(1, 3, "a"), s.part(2, 3, ""), s.part(3, 3, "c")}, []string{"200 ac"}, 0},
-			{"a repeated part", []*wire.Request{s.part(1, 3, "a"), s.part(2, 3, "b"), s.part(2, 3, "x"), s.part(3, 3, "c")}, []string{"200 abc"}, 1},
-			{"a repeated first part", []*wire.Request{s.part(1, 2, "a"), s.part(1, 2, "x"), s.part(2, 2, "b")}, []string{"200 ab"}, 1},
-			{"parts after the last", []*wire.Request{s.part(1, 2, "a"), s.part(2, 2, "b"), s.part(2, 2, "b")}, []string{"200 ab"}, 1},
-			{"a part is missing", []*wire.Request{s.part(1, 4, "a"), s.part(2, 4, "b"), s.part(4, 4, "d")}, []string{"503 part 3 was lost on the way"}, 0},
+			{"as they should be", []*wire.Request{s.part(1, 3, "a"), s.part(2, 3, "b"), s.part(3, 3, "c")},
+				[]string{"200 abc"}, 0},
+			{"a part without a body", []*wire.Request{s.part(1, 3, "a"), s.part(2, 3, ""), s.part(3, 3, "c")},
+				[]string{"200 ac"}, 0},
+			{"a repeated part", []*wire.Request{s.part(1, 3, "a"), s.part(2, 3, "b"), s.part(2, 3, "x"), s.part(3, 3, "c")},
+				[]string{"200 abc"}, 1},
+			{"a repeated first part", []*wire.Request{s.part(1, 2, "a"), s.part(1, 2, "x"), s.part(2, 2, "b")},
+				[]string{"200 ab"}, 1},
+			{"parts after the last", []*wire.Request{s.part(1, 2, "a"), s.part(2, 2, "b"), s.part(2, 2, "b")},
+				[]string{"200 ab"}, 1},
+			{"a part is missing", []*wire.Request{s.part(1, 4, "a"), s.part(2, 4, "b"), s.part(4, 4, "d")},
+				[]string{"503 part 3 was lost on the way"}, 0},
 			{"no first part", []*wire.Request{s.part(2, 2, "b")}, nil, 1},
-			{"another count", []*wire.Request{s.part(1, 3, "a"), s.part(2, 2, "b"), s.part(3, 3, "c")}, []string{"400 part 2 of 2 does not match the first part, which announced 3 parts"}, 0},
-			{"too many parts", []*wire.Request{s.part(1, 1<<20, "a"), s.part(2, 1<<20, "b")}, []string{"413 the message has 1048576 parts, and the limit is 65536"}, 0},
-			{"too large from 1 on", []*wire.Request{s.part(1, 4, strings.Repeat("a", 30_000)), s.part(2, 4, "b")}, []string{"413 a body of at least 90000 bytes exceeds the limit of 65536"}, 0},
-			{"too large from 3 on", []*wire.Request{s.part(1, 3, "a"), s.part(2, 3, strings.Repeat("b", 40_000)), s.part(3, 3, strings.Repeat("c", 40_000))}, []string{"413 a body of at least 80001 bytes exceeds the limit of 65536"}, 0},
-			{"another path", []*wire.Request{s.part(1, 2, "a"), changed(s.part(2, 2, "b"), func(p *wire.Request) { p.Target = "/else" })}, []string{"504 only 1 of 2 parts arrived within the time budget"}, 2},
-			{"another query", []*wire.Request{s.part(1, 2, "a"), changed(s.part(2, 2, "b"), func(p *wire.Request) { p.Target += "?x=1" })}, []string{"400 part 2 is for POST /echo?x=1, but part 1 was for POST /echo"}, 0},
-			{"not to the instance", []*wire.Request{s.part(1, 2, "a"), changed(s.part(2, 2, "b"), func(p *wire.Request) { p.Host = "bytes.example" })}, []string{"504 only 1 of 2 parts arrived within the time budget"}, 2},
-			{"from another instance", []*wire.Request{s.part(1, 2, "a"), changed(s.part(2, 2, "b"), func(p *wire.Request) { p.FromID = "x1aaaaaaaa" })}, []string{"504 only 1 of 2 parts arrived within the time budget"}, 2},
-			{"from another host", []*wire.Request{s.part(1, 2, "a"), changed(s.part(2, 2, "b"), func(p *wire.Request) { p.FromHost = "x.example" })}, []string{"504 only 1 of 2 parts arrived within the time budget"}, 2},
-			{"of another message", []*wire.Request{s.part(1, 2, "a"), changed(s.part(2, 2, "b"), func(p *wire.Request) { p.MsgID = "m2" })}, []string{"504 only 1 of 2 parts arrived within the time budget"}, 2},
-			{"nothing but part 1", []*wire.Request{s.part(1, 2, "a")}, []string{"504 only 1 of 2 parts arrived within the time budget"}, 1},
-			{"nobody serves that", []*wire.Request{changed(s.part(1, 2, "a"), func(p *wire.Request) { p.Host, p.Target = callee.ID()+"."+p.Host, "/else" }), changed(s.part(2, 2, "b"), func(p *wire.Request) { p.Target = "/else" })}, []string{"404 bytes.example serves nothing at /else"}, 0},
-			{"no time left", []*wire.Request{changed(s.part(1, 2, "a"), func(p *wire.Request) { p.TimeBudget = 0 })}, []string{"504 the time budget was spent"}, 0},
+			{"another count", []*wire.Request{s.part(1, 3, "a"), s.part(2, 2, "b"), s.part(3, 3, "c")},
+				[]string{"400 part 2 of 2 does not match the first part, which announced 3 parts"}, 0},
+			{"too many parts", []*wire.Request{s.part(1, 1<<20, "a"), s.part(2, 1<<20, "b")},
+				[]string{"413 the message has 1048576 parts, and the limit is 65536"}, 0},
+			{"too large from 1 on", []*wire.Request{s.part(1, 4, strings.Repeat("a", 30_000)), s.part(2, 4, "b")},
+				[]string{"413 a body of at least 90000 bytes exceeds the limit of 65536"}, 0},
+			{"too large from 3 on", []*wire.Request{s.part(1, 3, "a"), s.part(2, 3, strings.Repeat("b", 40_000)),
+				s.part(3, 3, strings.Repeat("c", 40_000))}, []string{
+				"413 a body of at least 80001 bytes exceeds the limit of 65536"}, 0},
+			{"another path", []*wire.Request{s.part(1, 2, "a"),
+				changed(s.part(2, 2, "b"), func(p *wire.Request) { p.Target = "/else" })}, []string{
+				"504 only 1 of 2 parts arrived within the time budget"}, 2},
+			{"another query", []*wire.Request{s.part(1, 2, "a"),
+				changed(s.part(2, 2, "b"), func(p *wire.Request) { p.Target += "?x=1" })}, []string{
+				"400 part 2 is for POST /echo?x=1, but part 1 was for POST /echo"}, 0},
+			{"not to the instance", []*wire.Request{s.part(1, 2, "a"),
+				changed(s.part(2, 2, "b"), func(p *wire.Request) { p.Host = "bytes.example" })}, []string{
+				"504 only 1 of 2 parts arrived within the time budget"}, 2},
+			{"from another instance", []*wire.Request{s.part(1, 2, "a"),
+				changed(s.part(2, 2, "b"), func(p *wire.Request) { p.FromID = "x1aaaaaaaa" })}, []string{
+				"504 only 1 of 2 parts arrived within the time budget"}, 2},
+			{"from another host", []*wire.Request{s.part(1, 2, "a"),
+				changed(s.part(2, 2, "b"), func(p *wire.Request) { p.FromHost = "x.example" })}, []string{
+				"504 only 1 of 2 parts arrived within the time budget"}, 2},
+			{"of another message", []*wire.Request{s.part(1, 2, "a"),
+				changed(s.part(2, 2, "b"), func(p *wire.Request) { p.MsgID = "m2" })}, []string{
+				"504 only 1 of 2 parts arrived within the time budget"}, 2},
+			{"nothing but part 1", []*wire.Request{s.part(1, 2, "a")},
+				[]string{"504 only 1 of 2 parts arrived within the time budget"}, 1},
+			{"nobody serves that", []*wire.Request{changed(s.part(1, 2, "a"),
+				func(p *wire.Request) { p.Host, p.Target = callee.ID()+"."+p.Host, "/else" }), changed(s.part(2, 2,
+				"b"), func(p *wire.Request) { p.Target = "/else" })}, []string{"404 bytes.example serves nothing at /else"}, 0},
+			{"no time left", []*wire.Request{changed(s.part(1, 2, "a"), func(p *wire.Request) { p.TimeBudget = 0 })},
+				[]string{"504 the time budget was spent"}, 0},
 			{"one part is no part", []*wire.Request{s.part(1, 1, "a")}, []string{"200 a"}, 0},
-			{"too deep", []*wire.Request{changed(s.part(1, 2, "a"), func(p *wire.Request) { p.CallDepth = 65 }), s.part(2, 2, "b")}, []string{"508 calls are nested"}, 0},
+			{"too deep", []*wire.Request{changed(s.part(1, 2, "a"), func(p *wire.Request) { p.CallDepth = 65 }),
+				s.part(2, 2, "b")}, []string{"508 calls are nested"}, 0},
 		} {
 			before := callee.Stats().Malformed
 			var told []string
@@ -169,7 +197,8 @@ func TestHostileParts_Malformed(t *testing.T) {
 		callee := b.Connect("bytes.example")
 		handleBytes(t, callee)
 		s := newSender(t, b.World, callee)
-		for _, value := range []string{"0/3", "-1/3", "4/3", "1/0", "0/0", "1", "1/", "/3", "+1/3", "1/3/5", "1 / 3", "1,3", "a/b", "1/9999999999", "1/3\r\nBus-Fragment: 2/3"} {
+		for _, value := range []string{"0/3", "-1/3", "4/3", "1/0", "0/0", "1", "1/", "/3", "+1/3", "1/3/5", "1 / 3", "1,3",
+			"a/b", "1/9999999999", "1/3\r\nBus-Fragment: 2/3"} {
 			text := strings.Replace(string(wire.AppendRequest(nil, s.part(1, 3, "a"))), "1/3", value, 1)
 			s.sendText(s.part(1, 3, "a"), []byte(text))
 			checkTold(t, value, s.heard(), []string{"400 header Bus-Fragment: "})
@@ -304,7 +333,8 @@ func TestHostileParts_ForgedSenders(t *testing.T) {
 
 func countRefused(told []string) (refused int) {
 	for _, text := range told {
-		if strings.HasPrefix(text, "503 ") && strings.Contains(text, "the messages under way take as much memory as they may") {
+		if strings.HasPrefix(text, "503 ") && strings.Contains(text,
+			"the messages under way take as much memory as they may") {
 			refused++
 		}
 	}
@@ -328,8 +358,9 @@ func TestHostileParts_CancelFreesTheRest(t *testing.T) {
 			unfinished int
 		}{{"x1aaaaaaaa", 1}, {senderID, 0}} {
 			request := &wire.Request{
-				Method: http.MethodPost, Target: "/cancel?id=m1", Host: callee.ID() + ".bytes.example", FromHost: senderHost, FromID: test.sender,
-				MsgID: "m2", TimeBudget: time.Second,
+				Method: http.MethodPost, Target: "/cancel?id=m1", Host: callee.ID() + ".bytes.example", FromHost: senderHost,
+				FromID: test.sender,
+				MsgID:  "m2", TimeBudget: time.Second,
 			}
 			to := b.Plane() + ".888.example.bytes." + callee.ID() + ".|.POST.cancel"
 			require.NoError(t, s.raw.Publish(to, wire.AppendRequest(nil, request)))
@@ -354,7 +385,8 @@ func TestToken_OfPartsIsVerifiedWithTheFirst(t *testing.T) {
 	t.Parallel()
 	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
 		i := kit.NewIssuer(t)
-		open, closed, unkeyed := b.Connect("bytes.example", i.Trust()), b.Connect("bytes.example", i.Trust()), b.Connect("bytes.example")
+		open, closed, unkeyed := b.Connect("bytes.example", i.Trust()), b.Connect("bytes.example",
+			i.Trust()), b.Connect("bytes.example")
 		handleBytes(t, open)
 		handleBytes(t, closed, bus.RequireClaims(kit.Keepers))
 		handleBytes(t, unkeyed, bus.RequireClaims(kit.Keepers))
@@ -453,7 +485,8 @@ func TestHostileParts_WhileTheTokenIsVerified(t *testing.T) {
 		} {
 			keys, known, another := make(slowKeys, 1), kit.NewKey(t), kit.NewKey(t)
 			keys.become(t, known)
-			verifier, err := claims.Open(t.Context(), claims.Config{KeySet: "https://keys.example/", HTTPClient: &http.Client{Transport: keys}})
+			verifier, err := claims.Open(t.Context(), claims.Config{KeySet: "https://keys.example/",
+				HTTPClient: &http.Client{Transport: keys}})
 			require.NoError(t, err)
 			callee := b.Connect("bytes.example", bus.WithVerifier(verifier))
 			handleBytes(t, callee)

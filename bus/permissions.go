@@ -86,12 +86,16 @@ func (c *Conn) Permissions(callees ...string) (Permissions, error) {
 
 // unheard returns the permission to deny announcements; nil if the user receives other messages of its own anyway.
 func (p Permissions) unheard(plane string) []Permission {
-	announcements := callee{subject.HostAll, subject.ControlPort}.publication(plane, "POST."+anyRest, "what it could have answered itself")
+	announcements := callee{subject.HostAll, subject.ControlPort}.publication(plane, "POST."+anyRest,
+		"what it could have answered itself")
 	for _, sent := range p.Publish {
 		if announcements.covers(sent) {
 			continue
 		}
-		if slices.ContainsFunc(p.Subscribe, func(subscription Permission) bool { return subscription.covers(sent) || sent.covers(subscription) }) {
+		if slices.ContainsFunc(p.Subscribe, func(subscription Permission) bool {
+			return subscription.covers(sent) ||
+				sent.covers(subscription)
+		}) {
 			return nil
 		}
 	}
@@ -120,7 +124,8 @@ func (r *ResponsePermission) with(other *ResponsePermission) *ResponsePermission
 	case other == nil:
 		return r
 	}
-	return &ResponsePermission{MaxMsgs: widestLimit(r.MaxMsgs, other.MaxMsgs, brokerMax), Expires: widestLimit(r.Expires, other.Expires, brokerExpires)}
+	return &ResponsePermission{MaxMsgs: widestLimit(r.MaxMsgs, other.MaxMsgs, brokerMax),
+		Expires: widestLimit(r.Expires, other.Expires, brokerExpires)}
 }
 
 // widestLimit returns the limit that allows more. A value below zero means no limit, and zero stands for the broker's
@@ -257,7 +262,8 @@ func (to callee) publications(plane string) []Permission {
 		control.publication(plane, "GET.allow", "asking it what it serves"),
 		instanceControl.publication(plane, "GET.allow", "asking one instance"),
 		instanceControl.publication(plane, "POST.cancel", "cancelling calls"),
-		{Subject: subject.Response(plane, to.host, anyLabel), For: "asking whether an instance is still there, reading its streams"},
+		{Subject: subject.Response(plane, to.host, anyLabel),
+			For: "asking whether an instance is still there, reading its streams"},
 	}
 }
 
@@ -265,8 +271,10 @@ func (to callee) publications(plane string) []Permission {
 func (to callee) wide(plane, domain string) []Permission {
 	return []Permission{
 		{Subject: subject.CallsBelow(plane, strconv.Itoa(to.port), domain), For: "calls to " + to.host},
-		{Subject: subject.CallsBelow(plane, strconv.Itoa(subject.ControlPort), domain), For: "asking them what they serve, and cancelling"},
-		{Subject: subject.ResponsesBelow(plane, domain), For: "asking whether an instance is still there, reading its streams"},
+		{Subject: subject.CallsBelow(plane, strconv.Itoa(subject.ControlPort), domain),
+			For: "asking them what they serve, and cancelling"},
+		{Subject: subject.ResponsesBelow(plane, domain),
+			For: "asking whether an instance is still there, reading its streams"},
 	}
 }
 

@@ -16,7 +16,8 @@ import (
 )
 
 // plan finds the methods of impl and makes their endpoints.
-func plan(as reflect.Type, impl any, config *serviceConfig) (endpoints []*endpoint, service *reflectapi.Service, err error) {
+func plan(as reflect.Type, impl any,
+	config *serviceConfig) (endpoints []*endpoint, service *reflectapi.Service, err error) {
 	if isHandler(as, impl) {
 		return nil, nil, errors.New("an http.Handler is no service, and would be at /serve-http alone: use Conn.Handle")
 	}
@@ -46,7 +47,8 @@ func describe(as reflect.Type, impl any, config *serviceConfig) (*reflectapi.Ser
 }
 
 // endpointsOf returns the endpoints of mapped methods.
-func endpointsOf(mapped []*restmap.Endpoint, service *reflectapi.Service, config *serviceConfig) (endpoints []*endpoint) {
+func endpointsOf(mapped []*restmap.Endpoint, service *reflectapi.Service,
+	config *serviceConfig) (endpoints []*endpoint) {
 	for _, m := range mapped {
 		settings := config.method(m.Method.Name).endpointConfig
 		if port := portOf(service, m.Method); port != 0 && !settings.portSet {
@@ -74,10 +76,12 @@ func checkOwnMethods(as reflect.Type, service *reflectapi.Service, config *servi
 	}
 	var errs []error
 	for _, method := range service.Methods {
-		if _, named := config.methods[method.Name]; named || !isLifecycle(method) && !isForItsProgram(service.Type, method.Name) {
+		if _, named := config.methods[method.Name]; named || !isLifecycle(method) &&
+			!isForItsProgram(service.Type, method.Name) {
 			continue
 		}
-		errs = append(errs, fmt.Errorf("method %s would be served to callers: leave it out with bus.ExcludeMethods(%q), or add bus.Method(%q) if that is intended",
+		errs = append(errs, fmt.Errorf("method %s would be served to callers: leave it out with bus.ExcludeMethods(%q), "+
+			"or add bus.Method(%q) if that is intended",
 			method.Name, method.Name, method.Name))
 	}
 	return errors.Join(errs...)
@@ -86,7 +90,8 @@ func checkOwnMethods(as reflect.Type, service *reflectapi.Service, config *servi
 // isLifecycle reports whether a method has a name with which a struct begins or ends what it does for its own program.
 func isLifecycle(method *reflectapi.Method) bool {
 	switch method.Name {
-	case "Init", "Start", "Run", "Serve", "ListenAndServe", "Restart", "Reset", "Stop", "GracefulStop", "Quit", "Shutdown", "Terminate", "Close", "Dispose",
+	case "Init", "Start", "Run", "Serve", "ListenAndServe", "Restart", "Reset", "Stop", "GracefulStop", "Quit", "Shutdown",
+		"Terminate", "Close", "Dispose",
 		"Lock", "Unlock", "TryLock", "RLock", "RUnlock", "TryRLock":
 		return true
 	default:
@@ -138,10 +143,13 @@ func (e *endpoint) check(plane, host string) (errs []error) {
 		errs = append(errs, fmt.Errorf("%w; see bus.Port", err))
 	}
 	if e.Port == subject.ControlPort {
-		errs = append(errs, fmt.Errorf("port %d is reserved for the framework: use another port, such as 444 for internal endpoints", subject.ControlPort))
+		errs = append(errs,
+			fmt.Errorf("port %d is reserved for the framework: use another port, such as 444 for internal endpoints",
+				subject.ControlPort))
 	}
 	if e.Port == subject.EventPort && e.source == "" {
-		errs = append(errs, fmt.Errorf("port %d is reserved for events: use another port, or events.Subscribe", subject.EventPort))
+		errs = append(errs, fmt.Errorf("port %d is reserved for events: use another port, or events.Subscribe",
+			subject.EventPort))
 	}
 	if e.mapped.Method != nil && e.source == "" {
 		if err := e.mapped.Method.Declared.CheckScope(reflectapi.OfCall | reflectapi.OfWebMethod); err != nil {
@@ -153,10 +161,12 @@ func (e *endpoint) check(plane, host string) (errs []error) {
 			errs = append(errs, errors.New("HEAD cannot be served by itself: serve GET, which also answers HEAD"))
 		}
 		if !e.hidden && !openapi.Lists(route.Method) {
-			errs = append(errs, fmt.Errorf("OpenAPI has no HTTP method %s: if it is not misspelt, leave the endpoint out of the documents with bus.Undocumented", route.Method))
+			errs = append(errs, fmt.Errorf("OpenAPI has no HTTP method %s: if it is not misspelt, leave the endpoint out of "+
+				"the documents with bus.Undocumented", route.Method))
 		}
 		if to := e.subject(plane, cmp.Or(e.source, host), route); len(to) > subject.MaxLength {
-			errs = append(errs, fmt.Errorf("its path makes a subject of %d bytes, and the limit is %d: shorten the path", len(to), subject.MaxLength))
+			errs = append(errs, fmt.Errorf("its path makes a subject of %d bytes, and the limit is %d: shorten the path",
+				len(to), subject.MaxLength))
 		}
 	}
 	if err := cmp.Or(e.err, e.compileClaims()); err != nil {

@@ -105,8 +105,10 @@ func (e *Error) body() []byte {
 		arguments = nil
 	}
 	body, err := strictjson.Marshal(problem{restmap.Problem{
-		Type: strings.ToValidUTF8(cmp.Or(e.Type, aboutBlank), "�"), Title: http.StatusText(e.Status), Status: e.Status, Detail: strings.ToValidUTF8(e.Detail, "�"),
-		Instance: strings.ToValidUTF8(e.Path, "�"), Host: e.Host, ID: e.ID, MsgID: e.MsgID, TraceID: e.TraceID, Executed: e.notExecuted(), Errors: arguments,
+		Type: strings.ToValidUTF8(cmp.Or(e.Type, aboutBlank), "�"), Title: http.StatusText(e.Status), Status: e.Status,
+		Detail:   strings.ToValidUTF8(e.Detail, "�"),
+		Instance: strings.ToValidUTF8(e.Path, "�"), Host: e.Host, ID: e.ID, MsgID: e.MsgID, TraceID: e.TraceID,
+		Executed: e.notExecuted(), Errors: arguments,
 	}, e.internal && e.Status != http.StatusInternalServerError})
 	if err != nil {
 		return nil // only text and numbers: the status alone has to do
@@ -154,7 +156,8 @@ func notServedResponse(request *client.Outgoing, methods []string, meant string,
 	refused.Host, refused.ID, refused.MsgID = by.Host, by.ID, request.MsgID
 	refused.TraceID, refused.Path = traceIDOf(request.Header), request.Address.Path
 	response := refused.response()
-	response.OpCode, response.FromHost, response.FromID, response.MsgID, response.Queue = wire.OpRes, by.Host, by.ID, request.MsgID, by.Host
+	response.OpCode, response.MsgID = wire.OpRes, request.MsgID
+	response.FromHost, response.FromID, response.Queue = by.Host, by.ID, by.Host
 	return response
 }
 
@@ -199,7 +202,8 @@ func traceIDIn(parent string) string {
 	flags, _, longer := strings.Cut(rest, "-")
 	switch {
 	case !isLowerHex(version, 2) || version == "ff" || version == "00" && longer,
-		!isLowerHex(id, 32) || strings.Trim(id, "0") == "", !isLowerHex(span, 16) || strings.Trim(span, "0") == "", !isLowerHex(flags, 2):
+		!isLowerHex(id, 32) || strings.Trim(id, "0") == "", !isLowerHex(span, 16) || strings.Trim(span, "0") == "",
+		!isLowerHex(flags, 2):
 		return ""
 	}
 	return id
@@ -225,10 +229,12 @@ func notFoundError(address subject.Address, methods []string, meant string) *Err
 		if meant != "" {
 			meant = "; did you mean " + meant + "?"
 		}
-		return notRun(http.StatusNotFound, nil, "%s serves nothing at %s on port %d%s", address.Host, address.Path, address.Port, meant)
+		return notRun(http.StatusNotFound, nil, "%s serves nothing at %s on port %d%s", address.Host, address.Path,
+			address.Port, meant)
 	}
 	allow := strings.Join(methods, ", ")
-	refused := notRun(http.StatusMethodNotAllowed, nil, "%s is served under %s, not %s", address.Path, allow, address.Method)
+	refused := notRun(http.StatusMethodNotAllowed, nil, "%s is served under %s, not %s", address.Path, allow,
+		address.Method)
 	refused.allow = allow
 	return refused
 }
@@ -281,7 +287,8 @@ func readMembers(body []byte) (content problem, others details) {
 		return problem{}, nil
 	}
 	for name, into := range map[string]any{
-		"type": &content.Type, "detail": &content.Detail, "instance": &content.Instance, "host": &content.Host, "id": &content.ID, "msgId": &content.MsgID,
+		"type": &content.Type, "detail": &content.Detail, "instance": &content.Instance, "host": &content.Host,
+		"id": &content.ID, "msgId": &content.MsgID,
 		"traceId": &content.TraceID, "executed": &content.Executed, "internal": &content.Internal,
 	} {
 		if text := others[name]; text != nil {

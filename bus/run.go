@@ -61,7 +61,8 @@ func newRunConfig(options []RunOption) (*runConfig, error) {
 		option.applyToRun(config)
 	}
 	if config.closeTimeout <= 0 {
-		return nil, fmt.Errorf("close timeout %s is too short: set a time above zero with bus.WithCloseTimeout", config.closeTimeout)
+		return nil, fmt.Errorf("close timeout %s is too short: set a time above zero with bus.WithCloseTimeout",
+			config.closeTimeout)
 	}
 	return config, nil
 }
@@ -90,7 +91,8 @@ func newRunConfig(options []RunOption) (*runConfig, error) {
 // Run returns nil after a signal or the end of ctx, also while it waits for the broker. Else it returns the error of
 // Connect, or the errors of start and Close, joined, and logs neither. It returns an error, too, if the application has
 // closed the connection of [WithNATS], which never comes back.
-func Run(ctx context.Context, host string, start func(ctx context.Context, conn *Conn) error, options ...RunOption) error {
+func Run(ctx context.Context, host string, start func(ctx context.Context, conn *Conn) error,
+	options ...RunOption) error {
 	config, err := newRunConfig(options)
 	if err == nil && start == nil {
 		err = errors.New("start is nil: pass a function that calls bus.Serve")
@@ -147,7 +149,8 @@ func (p *program) run(ctx context.Context, conn *Conn, start func(context.Contex
 		defer close(watching)
 		select {
 		case <-conn.broker.Lost():
-			p.end(broken{fmt.Errorf("run %s: the broker connection given with bus.WithNATS is closed, and does not come back", conn.host)})
+			p.end(broken{fmt.Errorf("run %s: the broker connection given with bus.WithNATS is closed, and does not come back",
+				conn.host)})
 		case <-ctx.Done():
 		}
 	}()

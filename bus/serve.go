@@ -127,7 +127,8 @@ func (c *Conn) register(endpoints []*endpoint) error {
 		return err
 	}
 	if document := c.registry.takes(documents); document != nil {
-		return fmt.Errorf("its document is served at GET %s on port %d, where this connection serves another handler: add bus.Undocumented()",
+		return fmt.Errorf("its document is served at GET %s on port %d, where this connection serves another handler: "+
+			"add bus.Undocumented()",
 			documentPath, document.Port)
 	}
 	endpoints = append(endpoints, documents...)
@@ -160,7 +161,8 @@ func (c *Conn) chain(endpoints []*endpoint) (err error) {
 		e.route()
 		e.served = new(metrics.Family)
 		// What is logged with slog has the context of the request, and is written after the answer.
-		e.unseen = c.config.slog == nil && e.mapped.Style != restmap.Web && len(c.config.observers)+len(c.config.interceptors)+len(e.interceptors) == 0
+		e.unseen = c.config.slog == nil && e.mapped.Style != restmap.Web &&
+			len(c.config.observers)+len(c.config.interceptors)+len(e.interceptors) == 0
 		if e.chain, err = c.serverChain(e); err != nil {
 			return fmt.Errorf("%s: %w", e.Name, err)
 		}
@@ -170,7 +172,8 @@ func (c *Conn) chain(endpoints []*endpoint) (err error) {
 
 // install puts endpoints into a router, which holds all their state, and only then subscribes. When it returns the
 // broker knows of them. after, if it is not nil, runs then, and takes them back if it fails.
-func (c *Conn) install(ctx context.Context, into *server.Router, endpoints []*endpoint, subscriptions []*natsconn.Subscription, after func() error) error {
+func (c *Conn) install(ctx context.Context, into *server.Router, endpoints []*endpoint,
+	subscriptions []*natsconn.Subscription, after func() error) error {
 	if err := c.chain(endpoints); err != nil {
 		return err
 	}
@@ -248,7 +251,8 @@ func (e *endpoint) mayCover(other *endpoint) bool {
 
 func (c *Conn) warnThatOpen(e, wider *endpoint, methods []string) {
 	c.logger.Warn().Str("endpoint", e.Name).Str("path", e.Path).
-		Msgf("the claims of %s do not guard its paths under %s, which %s answers without them: ask for the same claims there, or serve %s under the method *",
+		Msgf("the claims of %s do not guard its paths under %s, which %s answers without them: "+
+			"ask for the same claims there, or serve %s under the method *",
 			e.Name, strings.Join(methods, ", "), wider.Name, e.Path)
 }
 

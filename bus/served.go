@@ -46,7 +46,8 @@ func (c *Conn) newServerCall() *serverCall {
 func callOf(received *server.Incoming) *serverCall {
 	in, _ := received.Values.(*serverCall)
 	if in.seen.Side == 0 {
-		in.seen.Address, in.seen.Request, in.seen.began, in.seen.Side, in.seen.conn, in.seen.in = in.Address, in.Request, in.Began, ServerSide, in.conn, in
+		in.seen.Address, in.seen.Request, in.seen.began = in.Address, in.Request, in.Began
+		in.seen.Side, in.seen.conn, in.seen.in = ServerSide, in.conn, in
 	}
 	return in
 }
@@ -141,7 +142,8 @@ func (s service) Announced(by *wire.Request, stays bool) { s.conn.announced(by, 
 func (s service) Flooded() {
 	s.conn.client.ForgetOthers()
 	s.conn.others.watchers.tell(Announcement{Missed: true})
-	s.conn.log(s.conn.limitedLine(zerolog.WarnLevel, "too many announcements"), "too many announcements of other instances: some are not read, and multicasts may take 250 ms longer")
+	s.conn.log(s.conn.limitedLine(zerolog.WarnLevel, "too many announcements"),
+		"too many announcements of other instances: some are not read, and multicasts may take 250 ms longer")
 }
 
 // Dropped counts and logs a message that cannot be received.
@@ -150,7 +152,8 @@ func (s service) Dropped(subject string, err error) { s.conn.drop(subject, err) 
 // logAndEncode turns an error into the response for a request, and logs it.
 func (c *Conn) logAndEncode(in *serverCall, err error) *wire.Response {
 	failed := c.completeError(in, err)
-	line := c.loggerIn(&in.Handler).WithLevel(in.levelOf(failed)).EmbedObject(requestFields{callFields{&in.seen, failed.Status}}).
+	line := c.loggerIn(&in.Handler).WithLevel(in.levelOf(failed)).EmbedObject(requestFields{callFields{&in.seen,
+		failed.Status}}).
 		EmbedObject(failureFields{failed.Detail, failed.Type})
 	if handler, ok := errors.AsType[*crashed](err); ok {
 		line = line.Bytes("stack", handler.stack)
@@ -195,7 +198,8 @@ func (c *Conn) logLost(in *server.Incoming, what string, err error) {
 	if in.Address.Port == subject.ControlPort {
 		level = zerolog.DebugLevel // hardly any caller waits for it
 	}
-	c.log(c.limitedLine(level, what+": "+err.Error()).Str("msgId", in.Request.MsgID).Str("caller", in.Request.FromHost).Err(err), what+" lost")
+	c.log(c.limitedLine(level, what+": "+err.Error()).Str("msgId", in.Request.MsgID).Str("caller",
+		in.Request.FromHost).Err(err), what+" lost")
 }
 
 // countRejected counts a request that is not handled, and returns the answer. A request whose caller has left does not

@@ -36,13 +36,15 @@ func TestQueue_CallerLeftOrOutOfTime(t *testing.T) {
 	}{
 		{"time is up", func(func()) { time.Sleep(2 * time.Second) }, calls, nil, 1},
 		{"caller left", func(cancel func()) { cancel() }, 0, nil, 1},
-		{"time of the endpoint is up", func(func()) { time.Sleep(time.Second / 2) }, 0, []bus.ServeOption{bus.TimeBudget(time.Millisecond)}, calls},
+		{"time of the endpoint is up", func(func()) { time.Sleep(time.Second / 2) }, 0,
+			[]bus.ServeOption{bus.TimeBudget(time.Millisecond)}, calls},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
 				handled := new(atomic.Int64)
-				callee, caller := b.Connect("counted.example", bus.WithoutSharing()), b.Connect("caller.example", bus.WithoutSharing())
+				callee, caller := b.Connect("counted.example", bus.WithoutSharing()), b.Connect("caller.example",
+					bus.WithoutSharing())
 				kit.Serve(t, callee, counted{handled}, test.options...)
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()

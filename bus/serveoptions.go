@@ -99,7 +99,8 @@ func (s *serviceConfig) method(name string) methodConfig {
 
 // routing returns the options that restmap needs.
 func (s *serviceConfig) routing() restmap.Options {
-	options := restmap.Options{Resource: s.resource, PostOnly: s.postOnly, Strict: s.strict, Methods: make(map[string]restmap.MethodOptions, len(s.methods))}
+	options := restmap.Options{Resource: s.resource, PostOnly: s.postOnly, Strict: s.strict,
+		Methods: make(map[string]restmap.MethodOptions, len(s.methods))}
 	for name := range s.methods {
 		options.Methods[name] = s.method(name).MethodOptions
 	}

@@ -89,10 +89,12 @@ type elements struct {
 }
 
 func newElements(in *serverCall) *elements {
-	out := &elements{in: in, after: "\n", wake: make(chan struct{}, 1), stopped: make(chan struct{}), finished: make(chan struct{})}
+	out := &elements{in: in, after: "\n", wake: make(chan struct{}, 1), stopped: make(chan struct{}),
+		finished: make(chan struct{})}
 	contentType := restmap.NDJSON
 	if wantsEvents(in.Request.Header) {
-		contentType, out.before, out.after, out.end = restmap.EventStream, "data: ", "\n\n", "id: "+endID+"\nevent: end\ndata:\n\n"
+		contentType, out.before, out.after, out.end = restmap.EventStream, "data: ", "\n\n", "id: "+endID+
+			"\nevent: end\ndata:\n\n"
 	}
 	out.response = &wire.Response{Status: http.StatusOK, Header: wire.Header{{Name: "Content-Type", Value: contentType}}}
 	go out.send()

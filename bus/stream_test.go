@@ -45,20 +45,31 @@ func TestStream_Parts(t *testing.T) {
 			status int
 			told   string
 		}{
-			{"as they should be", []*wire.Response{answerPart(1, 0, "a"), answerPart(2, 0, "b"), answerPart(3, 3, "c")}, "abc", 200, ""},
-			{"alive between", []*wire.Response{answerPart(1, 0, ""), answerPart(2, 0, ""), answerPart(3, 0, "a"), answerPart(4, 4, "")}, "a", 200, ""},
-			{"repeated", []*wire.Response{answerPart(1, 0, "a"), answerPart(1, 0, "x"), answerPart(2, 2, "b"), answerPart(2, 2, "b")}, "ab", 200, ""},
-			{"forged", []*wire.Response{answerPart(1, 0, "a"), from("s2aaaaaaaa", answerPart(2, 0, "x")), answerPart(2, 2, "b")}, "ab", 200, ""},
+			{"as they should be", []*wire.Response{answerPart(1, 0, "a"), answerPart(2, 0, "b"), answerPart(3, 3, "c")},
+				"abc", 200, ""},
+			{"alive between", []*wire.Response{answerPart(1, 0, ""), answerPart(2, 0, ""), answerPart(3, 0, "a"),
+				answerPart(4, 4, "")}, "a", 200, ""},
+			{"repeated", []*wire.Response{answerPart(1, 0, "a"), answerPart(1, 0, "x"), answerPart(2, 2, "b"),
+				answerPart(2, 2, "b")}, "ab", 200, ""},
+			{"forged", []*wire.Response{answerPart(1, 0, "a"), from("s2aaaaaaaa", answerPart(2, 0, "x")), answerPart(2, 2, "b")},
+				"ab", 200, ""},
 			{"lost", []*wire.Response{answerPart(1, 0, "a"), answerPart(3, 3, "c")}, "a", 502, "part 2 was lost on the way"},
-			{"the first is lost", []*wire.Response{answerPart(2, 0, "b"), answerPart(3, 3, "c")}, "", 502, "part 1 was lost on the way"},
-			{"reordered", []*wire.Response{answerPart(1, 0, "a"), answerPart(3, 0, "c"), answerPart(2, 0, "b")}, "a", 502, "part 2 was lost on the way"},
-			{"another count", []*wire.Response{answerPart(1, 0, "a"), answerPart(2, 7, "b")}, "a", 502, "part 2 of the stream says that it has 7 parts"},
-			{"longer than announced", []*wire.Response{announced("1", answerPart(1, 0, "a")), answerPart(2, 2, "b")}, "a", 502, "not as long as announced: 1 bytes"},
-			{"shorter than announced", []*wire.Response{announced("3", answerPart(1, 0, "a")), answerPart(2, 2, "b")}, "a", 502, "not as long as announced: 3 bytes"},
+			{"the first is lost", []*wire.Response{answerPart(2, 0, "b"), answerPart(3, 3, "c")}, "", 502,
+				"part 1 was lost on the way"},
+			{"reordered", []*wire.Response{answerPart(1, 0, "a"), answerPart(3, 0, "c"), answerPart(2, 0, "b")}, "a", 502,
+				"part 2 was lost on the way"},
+			{"another count", []*wire.Response{answerPart(1, 0, "a"), answerPart(2, 7, "b")}, "a", 502,
+				"part 2 of the stream says that it has 7 parts"},
+			{"longer than announced", []*wire.Response{announced("1", answerPart(1, 0, "a")), answerPart(2, 2, "b")}, "a", 502,
+				"not as long as announced: 1 bytes"},
+			{"shorter than announced", []*wire.Response{announced("3", answerPart(1, 0, "a")), answerPart(2, 2, "b")}, "a", 502,
+				"not as long as announced: 3 bytes"},
 			{"malformed", []*wire.Response{answerPart(1, 0, "a"), malformed}, "a", 502, "the response is malformed"},
 			{"an error", []*wire.Response{answerPart(1, 0, "a"), failed}, "a", 409, "no more"},
-			{"another response", []*wire.Response{answerPart(1, 0, "a"), answerPart(0, 0, "whole")}, "a", 502, "the stream was replaced by another response"},
-			{"silence", []*wire.Response{answerPart(1, 0, "a")}, "a", 504, "nothing came of the stream of scripted.example for 20s"},
+			{"another response", []*wire.Response{answerPart(1, 0, "a"), answerPart(0, 0, "whole")}, "a", 502,
+				"the stream was replaced by another response"},
+			{"silence", []*wire.Response{answerPart(1, 0, "a")}, "a", 504,
+				"nothing came of the stream of scripted.example for 20s"},
 		} {
 			a := newAnswerer(t, b.World, test.parts)
 			var text []byte
@@ -112,14 +123,16 @@ func TestStream_UploadTakerGone(t *testing.T) {
 	t.Parallel()
 	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
 		raw := kit.RawClient(t, b.World)
-		_, err := raw.Subscribe(subject.Subscription(b.Plane(), "443", kit.ScriptedHost, "POST", "upload"), func(message *nats.Msg) {
-			var request wire.Request
-			if wire.ParseRequest(message.Data, &request) != nil {
-				return
-			}
-			ack := &wire.Response{Status: 202, OpCode: wire.OpAck, FromHost: kit.ScriptedHost, FromID: kit.ScriptedID, MsgID: request.MsgID, Queue: kit.ScriptedHost, Window: 1 << 30}
-			_ = raw.Publish(subject.Response(b.Plane(), request.FromHost, request.FromID), wire.AppendResponse(nil, ack))
-		})
+		_, err := raw.Subscribe(subject.Subscription(b.Plane(), "443", kit.ScriptedHost, "POST", "upload"),
+			func(message *nats.Msg) {
+				var request wire.Request
+				if wire.ParseRequest(message.Data, &request) != nil {
+					return
+				}
+				ack := &wire.Response{Status: 202, OpCode: wire.OpAck, FromHost: kit.ScriptedHost, FromID: kit.ScriptedID,
+					MsgID: request.MsgID, Queue: kit.ScriptedHost, Window: 1 << 30}
+				_ = raw.Publish(subject.Response(b.Plane(), request.FromHost, request.FromID), wire.AppendResponse(nil, ack))
+			})
 		require.NoError(t, err)
 		kit.Flush(t, raw)
 		caller, body := b.Connect("caller.example"), kit.NewNumbered(1<<40)
@@ -214,7 +227,8 @@ func TestStreamLimit_CollectedBodies(t *testing.T) {
 		assert.Less(t, rejected, 90)
 		assert.LessOrEqual(t, bus.HeldByParts(callee), memoryOfSender)
 		var out struct{ Length int }
-		require.NoError(t, b.Connect("caller.example").Call(t.Context(), "https://"+wordsHost+"/length", bus.Args{"text": "four"}, &out))
+		require.NoError(t, b.Connect("caller.example").Call(t.Context(), "https://"+wordsHost+"/length",
+			bus.Args{"text": "four"}, &out))
 		assert.Equal(t, 4, out.Length)
 		time.Sleep(61 * time.Second)
 		assert.Equal(t, 100-rejected, countPrefix(s.heard(), "408 "))
@@ -293,7 +307,8 @@ func TestStreamLimit_SlowReaders(t *testing.T) {
 		s := newSender(t, b.World, callee)
 		for i := range 200 {
 			request := s.to("bytes.example", "/pieces", 0, "")
-			request.Method, request.Fragment, request.Window, request.MsgID = http.MethodGet, wire.Fragment{}, 1, fmt.Sprintf("m%d", i)
+			request.Method, request.MsgID = http.MethodGet, fmt.Sprintf("m%d", i)
+			request.Fragment, request.Window = wire.Fragment{}, 1
 			s.send(request)
 		}
 		assert.Zero(t, countPrefix(s.heard(), "503 "), "a handler waits, and keeps little")

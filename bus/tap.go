@@ -89,7 +89,8 @@ func (c *Conn) tapEnded(x endedCall) {
 func (x *Exchange) answered(err error) bool {
 	if err != nil {
 		failed := asError(err)
-		return failed.Host != "" && failed.Executed != ExecutedUnknown // unknown: the instance took the call, but has not answered
+		// unknown: the instance took the call, but has not answered
+		return failed.Host != "" && failed.Executed != ExecutedUnknown
 	}
 	return x.Response == nil || x.Response.FromID != "" && !x.out.NotServed
 }
@@ -152,7 +153,8 @@ func (t *tap) close() {
 // nanoseconds, 10 s at most. The first read gives a number below zero: it returns no calls, but in next the number for
 // the next read. Calls are kept while a caller reads, the latest 4096; missed is how many calls from number after on
 // were dropped.
-func (control) Tap(ctx context.Context, after int64, wait time.Duration) (calls []callRecord, next, missed int64, err error) {
+func (control) Tap(ctx context.Context, after int64,
+	wait time.Duration) (calls []callRecord, next, missed int64, err error) {
 	conn := servingConn(ctx)
 	t := conn.telemetry.tap
 	calls, next, missed, news := t.read(after)

@@ -132,12 +132,14 @@ func TestTap_KeepsNoQueries(t *testing.T) { //nolint:paralleltest // measures th
 	for _, shortCircuit := range []bool{true, false} {
 		b := kit.NewBus(t)
 		callee, caller := b.Connect("library.example"), b.Connect("caller.example", kit.WithShortCircuit(shortCircuit))
-		require.NoError(t, callee.Handle(http.MethodGet, "/books/{id}", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})))
+		require.NoError(t, callee.Handle(http.MethodGet, "/books/{id}",
+			http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})))
 		newTapOf(t, b.Connect("tap.example"), callee)
 		const calls, size = 200, 64 << 10
 		before := memoryInUse()
 		for id := range calls {
-			kit.Do(t, caller, http.MethodGet, fmt.Sprintf("https://library.example/books/%d?q=%s", id, strings.Repeat("q", size)), "", "")
+			kit.Do(t, caller, http.MethodGet, fmt.Sprintf("https://library.example/books/%d?q=%s", id,
+				strings.Repeat("q", size)), "", "")
 		}
 		if kept := memoryInUse() - before; kept > calls*size/2 {
 			t.Errorf("short circuit %t: %d calls keep %d bytes", shortCircuit, calls, kept)

@@ -168,7 +168,8 @@ func callName(of *clientCall) string {
 
 // lost returns the error for a message that cannot be compared.
 func (c *comparison) lost(err error) error {
-	return fmt.Errorf("%s: the %s arrives in the process, but would not arrive over the broker: %w", c.call, c.message, err)
+	return fmt.Errorf("%s: the %s arrives in the process, but would not arrive over the broker: %w", c.call,
+		c.message, err)
 }
 
 // part compares two comparable values.
@@ -208,7 +209,8 @@ func (c *comparison) body(here, there []byte) {
 		at++
 	}
 	from := max(at-before, 0)
-	c.part("body of "+strconv.Itoa(len(here))+" bytes, from byte "+strconv.Itoa(from), string(here[from:]), string(there[from:]))
+	c.part("body of "+strconv.Itoa(len(here))+" bytes, from byte "+strconv.Itoa(from), string(here[from:]),
+		string(there[from:]))
 }
 
 // differ adds a difference, with shortened values.
@@ -219,8 +221,9 @@ func (c *comparison) differ(name, here, there string) {
 			*value = (*value)[:longest] + "…"
 		}
 	}
-	c.differences = append(c.differences, fmt.Errorf("%s: the %s's %s is %s in the process, and would be %s over the broker",
-		c.call, c.message, name, here, there))
+	c.differences = append(c.differences,
+		fmt.Errorf("%s: the %s's %s is %s in the process, and would be %s over the broker",
+			c.call, c.message, name, here, there))
 }
 
 // shown quotes a text and leaves a number as it is.
@@ -247,7 +250,8 @@ func (in *serverCall) checkResults(results reflect.Value) {
 
 func (in *serverCall) check(status int, contentType string, body []byte) {
 	c, e := in.conn, in.endpoint()
-	if e.hidden || e.source != "" || e.mapped.Style == restmap.Web || e.Port == subject.ControlPort || !openapi.Lists(e.mapped.ClientRoute().Method) {
+	if e.hidden || e.source != "" || e.mapped.Style == restmap.Web || e.Port == subject.ControlPort ||
+		!openapi.Lists(e.mapped.ClientRoute().Method) {
 		return // no document shows it
 	}
 	if e.mapped.Element() != nil && status == http.StatusNoContent {
@@ -256,7 +260,8 @@ func (in *serverCall) check(status int, contentType string, body []byte) {
 	c.config.checkResponse(&testbroker.Response{
 		Endpoint: fmt.Sprintf("%s (%s on %s)", e.Name, e.mapped.ClientRoute(), c.host), Key: e,
 		Document: func() ([]byte, error) {
-			document, err := openapi.Build(openapi.Service{Host: c.host, Port: e.Port, Endpoints: []*openapi.EndpointDoc{{Endpoint: e.mapped}}})
+			document, err := openapi.Build(openapi.Service{Host: c.host, Port: e.Port,
+				Endpoints: []*openapi.EndpointDoc{{Endpoint: e.mapped}}})
 			if err != nil {
 				return nil, err
 			}

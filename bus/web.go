@@ -36,13 +36,16 @@ func (e *endpoint) checkWeb() error {
 		return nil
 	}
 	if e.mapped.Style != restmap.Web {
-		return errors.New("bus.ListedMethods, bus.QueryParam, bus.Consumes, bus.FormField and bus.Produces describe web endpoints: leave them out, a function is described by its arguments and results")
+		return errors.New("bus.ListedMethods, bus.QueryParam, bus.Consumes, bus.FormField and bus.Produces describe web " +
+			"endpoints: leave them out, a function is described by its arguments and results")
 	}
 	if len(said.Methods) > 0 && e.mapped.Routes[0].Method != restmap.AnyMethod {
-		return fmt.Errorf("bus.ListedMethods is for endpoints that take any method, and this one takes %s: leave it out", e.mapped.Routes[0].Method)
+		return fmt.Errorf("bus.ListedMethods is for endpoints that take any method, and this one takes %s: leave it out",
+			e.mapped.Routes[0].Method)
 	}
 	for i, method := range said.Methods {
-		if method == restmap.AnyMethod || method == http.MethodHead || !openapi.Lists(method) || slices.Contains(said.Methods[:i], method) {
+		if method == restmap.AnyMethod || method == http.MethodHead || !openapi.Lists(method) ||
+			slices.Contains(said.Methods[:i], method) {
 			return fmt.Errorf("bus.ListedMethods: %q is not an HTTP method that OpenAPI lists, or is given twice", method)
 		}
 	}
@@ -76,7 +79,8 @@ func (e *endpoint) checkForm() error {
 		methods = e.web.Methods
 	}
 	if !slices.ContainsFunc(methods, openapi.HasBody) {
-		return fmt.Errorf("form field %q: requests of the method %s have no body: use POST, or bus.QueryParam", fields[0].Name, strings.Join(methods, ", "))
+		return fmt.Errorf("form field %q: requests of the method %s have no body: use POST, or bus.QueryParam",
+			fields[0].Name, strings.Join(methods, ", "))
 	}
 	isForm := func(mediaType string) bool {
 		parsed, _, _ := mime.ParseMediaType(mediaType)

@@ -172,7 +172,8 @@ func (w *webResponse) SetReadDeadline(at time.Time) error {
 
 // EnableFullDuplex returns an error. It is for [http.ResponseController].
 func (w *webResponse) EnableFullDuplex() error {
-	return fmt.Errorf("%w: on the bus a response that begins ends the reading of its request, so read the request first", http.ErrNotSupported)
+	return fmt.Errorf("%w: on the bus a response that begins ends the reading of its request, so read the request first",
+		http.ErrNotSupported)
 }
 
 // CloseNotify returns a channel that gets a value when the caller has left, or the handler has returned. It is for
@@ -293,7 +294,8 @@ func (w *webResponse) checkLength(ctx context.Context) error {
 	case ctx.Err() != nil && !isWhole:
 		return cutOff(context.Cause(ctx))
 	case isAnnounced && !isWhole:
-		return fmt.Errorf("the handler announced %d bytes with Content-Length and wrote %d; write as many, or leave it out", announced, w.written)
+		return fmt.Errorf("the handler announced %d bytes with Content-Length and wrote %d; write as many, or leave it out",
+			announced, w.written)
 	default:
 		return nil
 	}
@@ -307,5 +309,6 @@ func cutOff(cause error) *Error {
 		code = known.Status
 	}
 	return hasRun(code, cause,
-		"the handler returned after its context had ended (%s), so its answer may be cut off; an answer with a Content-Length is sent if it is that long", cause)
+		"the handler returned after its context had ended (%s), so its answer may be cut off; "+
+			"an answer with a Content-Length is sent if it is that long", cause)
 }

@@ -28,7 +28,8 @@ func TestBook(t *testing.T) {
 		if own := path.Dir(document.path) + "/README.md"; len(linked[own]) > 0 && own != document.path {
 			list = own
 		}
-		if strings.HasPrefix(document.path, "docs/") && document.path != list && !slices.Contains(linked[list], document.path) {
+		if strings.HasPrefix(document.path, "docs/") && document.path != list &&
+			!slices.Contains(linked[list], document.path) {
 			t.Errorf("%s: there is no link to %s; give it a row", list, document.path)
 		}
 	}

@@ -36,16 +36,19 @@ func TestDensity(t *testing.T) {
 	for name, most := range densest() {
 		uses := fileUses(t, name)
 		got := densityOf(uses)
-		t.Logf("%s: %d files, %.1f arrows each, %d mutual pairs, %d files in the largest circle", name, got.files, float64(got.arrows)/float64(got.files), got.pairs, got.circle)
+		t.Logf("%s: %d files, %.1f arrows each, %d mutual pairs, %d files in the largest circle", name, got.files,
+			float64(got.arrows)/float64(got.files), got.pairs, got.circle)
 		for _, from := range slices.Sorted(maps.Keys(uses)) {
 			for _, to := range slices.Sorted(maps.Keys(uses[from])) {
 				if from < to && uses[to][from] != nil {
-					t.Logf("\t%s → %s: %v; back: %v", from, to, slices.Sorted(maps.Keys(uses[from][to])), slices.Sorted(maps.Keys(uses[to][from])))
+					t.Logf("\t%s → %s: %v; back: %v", from, to, slices.Sorted(maps.Keys(uses[from][to])),
+						slices.Sorted(maps.Keys(uses[to][from])))
 				}
 			}
 		}
 		if got.files > most.files || got.pairs > most.pairs {
-			t.Errorf("%s has %d files and %d mutual pairs, and %d and %d at most: put each name into the file that owns the idea, or take what is new to a package above",
+			t.Errorf("%s has %d files and %d mutual pairs, and %d and %d at most: put each name into the file that owns the "+
+				"idea, or take what is new to a package above",
 				name, got.files, got.pairs, most.files, most.pairs)
 		}
 	}

@@ -15,7 +15,8 @@ func TestErrors(t *testing.T) {
 	t.Parallel()
 	var code strings.Builder
 	for _, file := range tree(t) {
-		if path.Ext(file) == ".go" && !strings.HasSuffix(file, "_test.go") && !strings.Contains(file, "testdata/") && !strings.HasPrefix(file, "examples/") {
+		if path.Ext(file) == ".go" && !strings.HasSuffix(file, "_test.go") && !strings.Contains(file, "testdata/") &&
+			!strings.HasPrefix(file, "examples/") {
 			code.WriteString(readFile(t, file))
 		}
 	}
@@ -27,7 +28,8 @@ func TestErrors(t *testing.T) {
 			for part := range strings.SplitSeq(strings.TrimPrefix(match[1], "bus."), "…") {
 				if part = strings.TrimSpace(part); part != "" {
 					found++
-					assert.True(t, strings.Contains(code.String(), part), "docs/reference/errors.md quotes %q, which no text has", match[1])
+					assert.True(t, strings.Contains(code.String(), part),
+						"docs/reference/errors.md quotes %q, which no text has", match[1])
 				}
 			}
 		}

@@ -93,7 +93,8 @@ func (f figures) short(t *testing.T) string {
 	for _, peer := range []string{"busline", "grpc-go"} {
 		text.WriteString(" | " + f.of(t, "Add", peer, allocations) + " of " + f.of(t, "Add", floor, allocations))
 	}
-	text.WriteString(" |\n\nA call within the process takes " + f.of(t, "Add in the process", "busline, short circuit", serialRatio) +
+	text.WriteString(" |\n\nA call within the process takes " + f.of(t, "Add in the process", "busline, short circuit",
+		serialRatio) +
 		" × what a gRPC channel without a connection does (`Add`). " + measured(t) + "\n\n")
 	return text.String()
 }

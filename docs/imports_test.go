@@ -39,40 +39,57 @@ const importTable = `
 	bus/internal/status:
 	bus/internal/stream: bus/wire bus/internal/status
 	bus/internal/callctx: bus/wire bus/claims bus/internal/status bus/internal/worker
-	bus/internal/natsconn: bus/wire bus/internal/batch bus/internal/logqueue bus/internal/status bus/internal/testbroker bus/internal/worker
+	bus/internal/natsconn: bus/wire bus/internal/batch bus/internal/logqueue bus/internal/status
+		bus/internal/testbroker bus/internal/worker
 	bus/internal/natsmicro: bus/wire bus/metrics bus/internal/status bus/internal/worker bus/internal/natsconn
-	bus/internal/client: bus/wire bus/subject bus/internal/callctx bus/internal/natsconn bus/internal/status bus/internal/stream bus/internal/worker reflectapi/strictjson
+	bus/internal/client: bus/wire bus/subject bus/internal/callctx bus/internal/natsconn bus/internal/status
+		bus/internal/stream bus/internal/worker reflectapi/strictjson
 	reflectapi/internal/gotype:
 	reflectapi/schema:  reflectapi/internal/gotype reflectapi/similar reflectapi/strictjson
 	reflectapi:         reflectapi/internal/gotype reflectapi/schema reflectapi/similar reflectapi/strictjson
 	restmap:            reflectapi reflectapi/schema reflectapi/similar reflectapi/strictjson
-	bus/internal/server: bus/wire bus/subject bus/internal/callctx bus/internal/natsconn bus/internal/status bus/internal/stream bus/internal/worker restmap
-	bus/internal/durable: bus/wire bus/subject bus/internal/callctx bus/internal/natsconn bus/internal/server bus/internal/status bus/internal/worker
+	bus/internal/server: bus/wire bus/subject bus/internal/callctx bus/internal/natsconn bus/internal/status
+		bus/internal/stream bus/internal/worker restmap
+	bus/internal/durable: bus/wire bus/subject bus/internal/callctx bus/internal/natsconn bus/internal/server
+		bus/internal/status bus/internal/worker
 	bus/cmd/apigen:  bus/subject reflectapi restmap
 	restmap/openapi:    reflectapi reflectapi/schema restmap reflectapi/strictjson
 	restmap/asyncapi:   reflectapi/schema restmap restmap/openapi reflectapi/strictjson
-	bus/internal/feature: bus/wire bus/subject bus/claims bus/metrics bus/internal/status bus/internal/natsconn bus/internal/client bus/internal/server reflectapi restmap restmap/openapi
-	bus:                bus/wire bus/subject bus/internal/batch bus/claims bus/metrics bus/internal/testcaller bus/internal/testbroker bus/internal/worker bus/internal/status bus/internal/logqueue bus/internal/stream bus/internal/natsconn bus/internal/natsmicro bus/internal/callctx bus/internal/client bus/internal/server bus/internal/feature reflectapi/similar reflectapi reflectapi/schema restmap reflectapi/strictjson restmap/openapi
-	bus/events:         bus bus/wire bus/subject bus/claims bus/metrics bus/internal/callctx bus/internal/client bus/internal/durable bus/internal/feature bus/internal/natsconn bus/internal/server bus/internal/status bus/internal/worker reflectapi/similar reflectapi reflectapi/schema reflectapi/strictjson restmap restmap/openapi restmap/asyncapi
+	bus/internal/feature: bus/wire bus/subject bus/claims bus/metrics bus/internal/status bus/internal/natsconn
+		bus/internal/client bus/internal/server reflectapi restmap restmap/openapi
+	bus:                bus/wire bus/subject bus/internal/batch bus/claims bus/metrics bus/internal/testcaller
+		bus/internal/testbroker bus/internal/worker bus/internal/status bus/internal/logqueue bus/internal/stream
+		bus/internal/natsconn bus/internal/natsmicro bus/internal/callctx bus/internal/client bus/internal/server
+		bus/internal/feature reflectapi/similar reflectapi reflectapi/schema restmap reflectapi/strictjson
+		restmap/openapi
+	bus/events:         bus bus/wire bus/subject bus/claims bus/metrics bus/internal/callctx bus/internal/client
+		bus/internal/durable bus/internal/feature bus/internal/natsconn bus/internal/server bus/internal/status
+		bus/internal/worker reflectapi/similar reflectapi reflectapi/schema reflectapi/strictjson restmap
+		restmap/openapi restmap/asyncapi
 	bus/eventlog:       bus bus/wire bus/subject bus/internal/natsconn bus/internal/durable reflectapi/similar
 	bus/interceptors:   bus bus/events bus/wire
 	bus/otelbus:        bus bus/metrics bus/subject bus/wire
 	bus/broker:
 	bus/internal/natsconn/natsconntest: bus/broker bus/internal/logqueue bus/internal/natsconn
 	restmap/openapi/compare: reflectapi/schema restmap restmap/openapi
-	bus/bustest:        bus bus/events bus/broker bus/claims bus/claims/claimstest bus/internal/testcaller bus/internal/testbroker restmap restmap/openapi restmap/openapi/compare
-	bus/test/kit:       bus bus/events bus/broker bus/bustest bus/claims bus/claims/claimstest bus/internal/natsconn bus/internal/worker bus/subject bus/wire
+	bus/bustest:        bus bus/events bus/broker bus/claims bus/claims/claimstest bus/internal/testcaller
+		bus/internal/testbroker restmap restmap/openapi restmap/openapi/compare
+	bus/test/kit:       bus bus/events bus/broker bus/bustest bus/claims bus/claims/claimstest bus/internal/natsconn
+		bus/internal/worker bus/subject bus/wire
 	bus/test/...:
 	portal/internal/outside: bus bus/subject bus/wire
 	portal/internal/plane: bus bus/subject bus/wire
-	portal/ingress:     bus bus/events bus/wire bus/eventlog bus/subject bus/claims bus/metrics portal/internal/outside portal/internal/plane restmap/openapi
+	portal/ingress:     bus bus/events bus/wire bus/eventlog bus/subject bus/claims bus/metrics
+		portal/internal/outside portal/internal/plane restmap/openapi
 	portal/internal/portaltest: bus bus/bustest bus/claims bus/subject bus/wire portal/ingress
-	portal:             bus bus/wire bus/eventlog bus/subject bus/claims bus/metrics portal/internal/outside portal/internal/plane restmap/openapi restmap/asyncapi restmap/openapi/compare
+	portal:             bus bus/wire bus/eventlog bus/subject bus/claims bus/metrics portal/internal/outside
+		portal/internal/plane restmap/openapi restmap/asyncapi restmap/openapi/compare
 	msgsvc:             bus
 	benchmarks/child:   bus/broker
 	benchmarks/latency:
 	benchmarks/fleet:   benchmarks/child bus bus/subject bus/wire portal portal/ingress
-	bus/cmd/busline/internal/cli: bus bus/eventlog bus/wire bus/claims bus/claims/claimstest bus/subject reflectapi/similar reflectapi/schema restmap restmap/openapi restmap/asyncapi
+	bus/cmd/busline/internal/cli: bus bus/eventlog bus/wire bus/claims bus/claims/claimstest bus/subject
+		reflectapi/similar reflectapi/schema restmap restmap/openapi restmap/asyncapi
 	bus/cmd/busline:    bus/cmd/busline/internal/cli
 	examples/calculator/calculatorapi: bus reflectapi
 	examples/checkout/checkoutapi:     bus reflectapi
@@ -82,7 +99,8 @@ const importTable = `
 	examples/products/productsvc:      bus examples/products/productapi
 	examples/trouble/troubleapi:       bus reflectapi
 	examples/tutorial/shippingapi:     bus reflectapi
-	mocks: bus examples/calculator/calculatorapi examples/checkout/checkoutapi examples/payroll/payrollapi examples/products/productapi examples/products/productsvc examples/trouble/troubleapi
+	mocks: bus examples/calculator/calculatorapi examples/checkout/checkoutapi examples/payroll/payrollapi
+		examples/products/productapi examples/products/productsvc examples/trouble/troubleapi
 	examples/...:       ...
 	benchmarks:         ...
 	bus/faulttest:      ...
@@ -102,7 +120,10 @@ const neverCompiled = `
 	reflectapi/strictjson: github.com/nats-io
 	restmap/openapi:    github.com/nats-io
 	restmap/asyncapi:   github.com/nats-io
-	bus:                github.com/nats-io/nats-server github.com/santhosh-tekuri github.com/spf13 github.com/prometheus github.com/sony golang.org/x/time google.golang.org/protobuf go.opentelemetry.io go.uber.org/mock github.com/golang/mock mocks portal github.com/nats-io/nats.go/jetstream bus/events restmap/asyncapi
+	bus:                github.com/nats-io/nats-server github.com/santhosh-tekuri github.com/spf13
+		github.com/prometheus github.com/sony golang.org/x/time google.golang.org/protobuf go.opentelemetry.io
+		go.uber.org/mock github.com/golang/mock mocks portal github.com/nats-io/nats.go/jetstream bus/events
+		restmap/asyncapi
 	bus/eventlog:       github.com/nats-io/nats-server github.com/spf13
 	portal/ingress:     github.com/nats-io/nats-server github.com/spf13 go.uber.org/mock github.com/golang/mock mocks
 	portal:             github.com/nats-io/nats-server github.com/spf13 go.uber.org/mock github.com/golang/mock mocks
@@ -167,11 +188,16 @@ type tableRow struct {
 	names []string
 }
 
-// parseRows reads "package: name name" lines.
+// parseRows reads "package: name name" lines; a line that is indented further continues the row above it.
 func parseRows(t *testing.T, table string) []tableRow {
 	t.Helper()
 	var rows []tableRow
 	for line := range strings.Lines(strings.TrimSpace(table)) {
+		if strings.HasPrefix(line, "\t\t") {
+			last := &rows[len(rows)-1]
+			last.names = append(last.names, strings.Fields(line)...)
+			continue
+		}
 		pkg, names, found := strings.Cut(strings.TrimSpace(line), ":")
 		if !found {
 			t.Fatalf("table row %q has no colon", line)

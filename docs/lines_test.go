@@ -36,7 +36,8 @@ func linesTable(t *testing.T) string {
 	counted := make(map[string]exampleLines)
 	for _, file := range tree(t) {
 		folder, rest, _ := strings.Cut(strings.TrimPrefix(file, "examples/"), "/")
-		if !strings.HasPrefix(file, "examples/") || rest == "" || folder == "internal" || folder == "stockclient" || folder == "deploy" || !isCounted(file) {
+		if !strings.HasPrefix(file, "examples/") || rest == "" || folder == "internal" || folder == "stockclient" ||
+			folder == "deploy" || !isCounted(file) {
 			continue
 		}
 		lines, generated := countLines(t, file)
@@ -51,7 +52,8 @@ func linesTable(t *testing.T) string {
 	table := "| example | lines written | lines generated | generated for each written one |\n|---|---|---|---|\n"
 	for _, name := range slices.Sorted(maps.Keys(counted)) {
 		sum := counted[name]
-		table += fmt.Sprintf("| [%s](%s) | %d | %d | %.1f |\n", name, name, sum.written, sum.generated, float64(sum.generated)/float64(sum.written))
+		table += fmt.Sprintf("| [%s](%s) | %d | %d | %.1f |\n", name, name, sum.written, sum.generated,
+			float64(sum.generated)/float64(sum.written))
 	}
 	return table
 }

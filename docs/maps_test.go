@@ -33,7 +33,8 @@ func TestTree(t *testing.T) {
 	}
 	var listed []string
 	for _, file := range tree(t) {
-		folder, isBus := path.Dir(file), strings.HasPrefix(file, "bus/") && strings.HasSuffix(file, ".go") && !strings.HasSuffix(file, "_test.go")
+		folder, isBus := path.Dir(file), strings.HasPrefix(file, "bus/") && strings.HasSuffix(file, ".go") &&
+			!strings.HasSuffix(file, "_test.go")
 		switch {
 		case folder == "bus" && isBus:
 			listed = append(listed, path.Base(file))
@@ -62,7 +63,8 @@ func TestHeaders(t *testing.T) {
 		return true
 	})
 	var rows []string
-	for _, row := range regexp.MustCompile("(?m)^\\| `(Bus-[A-Za-z-]+)` \\|").FindAllStringSubmatch(readFile(t, "docs/reference/wire.md"), -1) {
+	for _, row := range regexp.MustCompile("(?m)^\\| `(Bus-[A-Za-z-]+)` \\|").FindAllStringSubmatch(readFile(t,
+		"docs/reference/wire.md"), -1) {
 		rows = append(rows, row[1])
 	}
 	assert.NotEmpty(t, constants)
@@ -85,15 +87,18 @@ func TestPackageRows(t *testing.T) {
 	}
 	var packages []string
 	for _, file := range tree(t) {
-		if folder := path.Dir(file); strings.HasSuffix(file, ".go") && !strings.HasSuffix(file, "_test.go") && folder != "." && !strings.Contains(folder, "testdata") {
+		if folder := path.Dir(file); strings.HasSuffix(file, ".go") && !strings.HasSuffix(file, "_test.go") &&
+			folder != "." && !strings.Contains(folder, "testdata") {
 			packages = append(packages, folder)
 		}
 	}
 	for _, row := range rows {
-		assert.True(t, slices.ContainsFunc(packages, func(name string) bool { return hasRow(row, name) }), "no package is in the row %s", row)
+		assert.True(t, slices.ContainsFunc(packages, func(name string) bool { return hasRow(row, name) }),
+			"no package is in the row %s", row)
 	}
 	for _, name := range slices.Compact(packages) {
-		assert.True(t, slices.ContainsFunc(rows, func(row string) bool { return hasRow(row, name) }), "package %s has no row", name)
+		assert.True(t, slices.ContainsFunc(rows, func(row string) bool { return hasRow(row, name) }),
+			"package %s has no row", name)
 	}
 }
 
@@ -107,7 +112,11 @@ func hasRow(row, name string) bool {
 func TestNamedFiles(t *testing.T) {
 	t.Parallel()
 	files := tree(t)
-	for _, name := range regexp.MustCompile(`[a-z]+/(?:[a-z]+/)*[a-z]+\.(?:go|js|css)\b`).FindAllString(readFile(t, "docs/ARCHITECTURE.md"), -1) {
-		assert.True(t, slices.ContainsFunc(files, func(file string) bool { return file == name || strings.HasSuffix(file, "/"+name) }), "there is no %s", name)
+	for _, name := range regexp.MustCompile(`[a-z]+/(?:[a-z]+/)*[a-z]+\.(?:go|js|css)\b`).FindAllString(readFile(t,
+		"docs/ARCHITECTURE.md"), -1) {
+		assert.True(t, slices.ContainsFunc(files, func(file string) bool {
+			return file == name ||
+				strings.HasSuffix(file, "/"+name)
+		}), "there is no %s", name)
 	}
 }

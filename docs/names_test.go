@@ -60,13 +60,15 @@ type goFile struct {
 
 func readNames(t *testing.T) *names {
 	t.Helper()
-	n := &names{set: token.NewFileSet(), declared: map[string]bool{}, inTests: map[string]bool{}, packages: map[string]bool{}, embedded: map[string][]string{}, flags: map[string]bool{}}
+	n := &names{set: token.NewFileSet(), declared: map[string]bool{}, inTests: map[string]bool{},
+		packages: map[string]bool{}, embedded: map[string][]string{}, flags: map[string]bool{}}
 	quoted := regexp.MustCompile(`"([a-z][a-z-]*)"`)
 	for _, file := range tree(t) {
 		if path.Ext(file) != ".go" || strings.Contains(file, "testdata/") {
 			continue
 		}
-		parsed, err := parser.ParseFile(n.set, filepath.Join(root, file), nil, parser.ParseComments|parser.SkipObjectResolution)
+		parsed, err := parser.ParseFile(n.set, filepath.Join(root, file), nil,
+			parser.ParseComments|parser.SkipObjectResolution)
 		require.NoError(t, err)
 		read := goFile{parsed, strings.TrimSuffix(parsed.Name.Name, "_test"), strings.HasSuffix(file, "_test.go")}
 		n.files = append(n.files, read)

@@ -31,12 +31,14 @@ var optionTables = []optionTable{
 	{"options of Run", "bus", map[string]string{"RunOption": ""}},
 	{"options of Serve", "bus", map[string]string{
 		"ServeOption": "`Serve`", "MethodOption": "`Method`", "ServiceOption": "`Serve`, `Subscribe`",
-		"EndpointOption": "`Serve`, `Method`, `Handle`", "HandlerOption": "all four", "ClaimsOption": "all four, `NewPublisher`", "DescriptionOption": "`Method`, `Handle`",
+		"EndpointOption": "`Serve`, `Method`, `Handle`", "HandlerOption": "all four",
+		"ClaimsOption": "all four, `NewPublisher`", "DescriptionOption": "`Method`, `Handle`",
 	}},
 	{"options of events", "bus/events", map[string]string{
 		"PublishOption": "`NewPublisher`", "SubscribeOption": "`Subscribe`", "DurableOption": "`NewPublisher`, `Subscribe`",
 	}},
-	{"options of interceptors", "bus/interceptors", map[string]string{"RetryOption": "`Retry`", "BreakerOption": "`CircuitBreaker`"}},
+	{"options of interceptors", "bus/interceptors",
+		map[string]string{"RetryOption": "`Retry`", "BreakerOption": "`CircuitBreaker`"}},
 	{"options of telemetry", "bus/otelbus", map[string]string{"Option": ""}},
 	{"options of the ingress", "portal/ingress", map[string]string{"Option": "`New`", "ServerOption": "`Listen`"}},
 	{"options of the portal", "portal", map[string]string{"RegisterOption": ""}},

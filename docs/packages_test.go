@@ -26,7 +26,10 @@ func TestPackagePicture(t *testing.T) {
 	}
 	for _, name := range packages {
 		for _, imported := range imports[name] {
-			if !slices.ContainsFunc(imports[name], func(other string) bool { return other != imported && reaches(imports, other, imported) }) {
+			if !slices.ContainsFunc(imports[name], func(other string) bool {
+				return other != imported &&
+					reaches(imports, other, imported)
+			}) {
 				picture.WriteString("  " + nodeID(name) + " --> " + nodeID(imported) + "\n")
 			}
 		}
@@ -37,7 +40,8 @@ func TestPackagePicture(t *testing.T) {
 
 // isPictured reports whether a package is shown.
 func isPictured(name string) bool {
-	for _, prefix := range []string{"examples/", "benchmarks", "mocks", "docs", "bus/faulttest", "bus/test/", "bus/internal/test", "portal/internal/portaltest", "bus/internal/natsconn/", "bus/claims/"} {
+	for _, prefix := range []string{"examples/", "benchmarks", "mocks", "docs", "bus/faulttest", "bus/test/",
+		"bus/internal/test", "portal/internal/portaltest", "bus/internal/natsconn/", "bus/claims/"} {
 		if strings.HasPrefix(name, prefix) {
 			return false
 		}

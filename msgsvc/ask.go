@@ -23,7 +23,8 @@ const internalPort = 444
 const replicaTimeout = 5 * time.Second
 
 // askAll puts a question to every replica, this one included, and yields what each answers.
-func askAll[Answer any](ctx context.Context, s *sharedCache, endpoint string, question bus.Args) iter.Seq2[Answer, error] {
+func askAll[Answer any](ctx context.Context, s *sharedCache, endpoint string,
+	question bus.Args) iter.Seq2[Answer, error] {
 	return func(yield func(answer Answer, err error) bool) {
 		ctx, cancel := context.WithTimeout(ctx, replicaTimeout)
 		defer cancel()
@@ -56,7 +57,8 @@ func askAll[Answer any](ctx context.Context, s *sharedCache, endpoint string, qu
 }
 
 // askOne puts a question to one replica.
-func askOne[Answer any](ctx context.Context, s *sharedCache, id, endpoint string, question bus.Args) (answer Answer, err error) {
+func askOne[Answer any](ctx context.Context, s *sharedCache, id, endpoint string,
+	question bus.Args) (answer Answer, err error) {
 	ctx, cancel := context.WithTimeout(ctx, replicaTimeout)
 	defer cancel()
 	err = s.conn.Call(ctx, internalURL(id+"."+s.conn.Host(), endpoint), question, &answer)

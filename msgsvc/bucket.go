@@ -35,7 +35,8 @@ func openBucketCache(ctx context.Context, conn *bus.Conn, c config) (*bucketCach
 	b := &bucketCache{conn: conn, config: c, limit: min(c.cacheSize, int(conn.NATS().MaxPayload()))}
 	_, err := b.bucket(ctx)
 	if errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) {
-		return nil, fmt.Errorf("the broker has no JetStream: turn it on (nats-server -js), or leave out WithJetStream to keep the cache in memory: %w", err)
+		return nil, fmt.Errorf("the broker has no JetStream: turn it on (nats-server -js), or leave out WithJetStream to "+
+			"keep the cache in memory: %w", err)
 	}
 	if errors.Is(err, context.DeadlineExceeded) { // a request that is denied has no answer
 		if denied := conn.NATS().LastError(); errors.Is(denied, nats.ErrPermissionViolation) {
@@ -86,7 +87,8 @@ func openBucket(ctx context.Context, conn *bus.Conn, c config) (jetstream.KeyVal
 	stream, err := js.Stream(ctx, wanted.Name)
 	if err == nil { // where it is kept is for the operator to say, and has been said
 		config := stream.CachedInfo().Config
-		wanted.Storage, wanted.Replicas, wanted.Placement, wanted.Compression = config.Storage, config.Replicas, config.Placement, config.Compression
+		wanted.Storage, wanted.Replicas = config.Storage, config.Replicas
+		wanted.Placement, wanted.Compression = config.Placement, config.Compression
 	} else if !errors.Is(err, jetstream.ErrStreamNotFound) {
 		return nil, err
 	}
@@ -140,7 +142,8 @@ func (b *bucketCache) Load(ctx context.Context, key string) (value string, found
 		return "", false, unreachable(err)
 	}
 	held, err := bucket.Get(ctx, bucketKey(key))
-	if errors.Is(err, jetstream.ErrKeyNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) { // the next store creates it again
+	// the next store creates it again
+	if errors.Is(err, jetstream.ErrKeyNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) {
 		return "", false, nil
 	}
 	if err != nil {

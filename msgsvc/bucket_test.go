@@ -21,7 +21,8 @@ func TestBucket_NoJetStream(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
 	_, err := msgsvc.New(t.Context(), b.Connect(host), msgsvc.WithJetStream())
-	want := "messaging on messaging.example: the broker has no JetStream: turn it on (nats-server -js), or leave out WithJetStream to keep the cache in memory: "
+	want := "messaging on messaging.example: the broker has no JetStream: turn it on (nats-server -js), " +
+		"or leave out WithJetStream to keep the cache in memory: "
 	if !strings.HasPrefix(fmt.Sprint(err), want) {
 		t.Errorf("%v\nwant %s…", err, want)
 	}
@@ -68,7 +69,8 @@ func TestBucket_OfAnOperator(t *testing.T) {
 	conn := b.Connect(host)
 	js, err := jetstream.New(conn.NATS())
 	require.NoError(t, err)
-	bucket := jetstream.KeyValueConfig{Bucket: "cache_messaging_example__" + b.Plane(), Storage: jetstream.MemoryStorage, Compression: true}
+	bucket := jetstream.KeyValueConfig{Bucket: "cache_messaging_example__" + b.Plane(), Storage: jetstream.MemoryStorage,
+		Compression: true}
 	_, err = js.CreateKeyValue(t.Context(), bucket)
 	require.NoError(t, err)
 	serve(t, conn, msgsvc.WithJetStream())

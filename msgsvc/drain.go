@@ -71,7 +71,8 @@ func (s *sharedCache) candidates(ctx context.Context) (candidates []candidate, f
 
 // give hands a batch to the replica with the most room. It returns the candidates that are left, none when the batch
 // was not taken.
-func (s *sharedCache) give(ctx context.Context, candidates []candidate, batch []handed) (rest []candidate, failed error) {
+func (s *sharedCache) give(ctx context.Context, candidates []candidate,
+	batch []handed) (rest []candidate, failed error) {
 	type answer struct {
 		Taken bool `json:"taken"`
 	}
@@ -97,7 +98,8 @@ func (s *sharedCache) give(ctx context.Context, candidates []candidate, batch []
 func (s *sharedCache) revoke(ctx context.Context, candidate string, batch []handed) {
 	for _, e := range batch {
 		if newer := s.entries.invalidate(e.Key, e.Version); newer != (version{}) {
-			_, _ = askOne[struct{}](ctx, s, candidate, "/invalidate", bus.Args{"key": e.Key, "by": newer}) // a load will try again
+			// a load will try again
+			_, _ = askOne[struct{}](ctx, s, candidate, "/invalidate", bus.Args{"key": e.Key, "by": newer})
 		}
 	}
 }

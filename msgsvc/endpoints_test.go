@@ -78,7 +78,8 @@ func checkHome(t *testing.T, text string, instances []string) {
 		t.Fatalf("%d responders, want 6:\n%s", len(responders), text)
 	}
 	id := func(i int) string { return responders[i][1] }
-	want := strings.NewReplacer("<any>", first, "<one>", id(0), "<first>", id(2), "<second>", id(3), "<last>", id(4)).Replace(goldenHome)
+	want := strings.NewReplacer("<any>", first, "<one>", id(0), "<first>", id(2), "<second>", id(3), "<last>",
+		id(4)).Replace(goldenHome)
 	if text != want {
 		t.Errorf("got:\n%s\nwant:\n%s", text, want)
 	}
@@ -193,7 +194,8 @@ func TestPlainText(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
 	newInstance(t, b)
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, page("cache-load", "key", "<script>"), http.NoBody)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
+		page("cache-load", "key", "<script>"), http.NoBody)
 	require.NoError(t, err)
 	response, err := b.Connect("caller.example").Do(request)
 	require.NoError(t, err)
@@ -220,14 +222,17 @@ func TestBadInput(t *testing.T) {
 		{"store without a key", page("cache-store", "value", "v"), 400, "the query argument key is missing"},
 		{"store an empty key", page("cache-store", "key", "", "value", "v"), 400, "the key is empty"},
 		{"store without a value", page("cache-store", "key", "k"), 400, "the query argument value is missing"},
-		{"store two keys", page("cache-store", "key", "k", "key", "l", "value", "v"), 400, "the query argument key is given 2 times"},
-		{"store two values", page("cache-store", "key", "k", "value", "v", "value", "w"), 400, "the query argument value is given 2 times"},
+		{"store two keys", page("cache-store", "key", "k", "key", "l", "value", "v"), 400,
+			"the query argument key is given 2 times"},
+		{"store two values", page("cache-store", "key", "k", "value", "v", "value", "w"), 400,
+			"the query argument value is given 2 times"},
 		{"names are exact", page("cache-store", "Key", "k", "value", "v"), 400, "the query argument key is missing"},
 		{"load without a key", at + "/cache-load", 400, "the query argument key is missing"},
 		{"load an empty key", at + "/cache-load?key", 400, "the key is empty"},
 		{"load two keys", page("cache-load", "key", "k", "key", "l"), 400, "the query argument key is given 2 times"},
 		{"a broken escape", at + "/cache-load?key=%zz", 400, `the query cannot be read: invalid URL escape "%zz"`},
-		{"a semicolon", at + "/cache-load?key=a;value=b", 400, "the query cannot be read: invalid semicolon separator in query"},
+		{"a semicolon", at + "/cache-load?key=a;value=b", 400,
+			"the query cannot be read: invalid semicolon separator in query"},
 		{
 			"a long key", page("cache-load", "key", strings.Repeat("k", msgsvc.MaxKeyLength+1)), 400,
 			"a key of 1025 bytes exceeds the limit of 1024",
@@ -261,7 +266,8 @@ func TestLargestEntry(t *testing.T) {
 	if status, text := get(t, caller, page("cache-store", "key", key, "value", value)); status != http.StatusOK {
 		t.Errorf("%d %s", status, text)
 	}
-	if _, text := get(t, caller, page("cache-load", "key", key)); !strings.Contains(text, "\nfound: yes\nvalue: "+value+"\n") {
+	if _, text := get(t, caller, page("cache-load", "key", key)); !strings.Contains(text,
+		"\nfound: yes\nvalue: "+value+"\n") {
 		t.Errorf("not found: %s", text)
 	}
 }
@@ -273,7 +279,8 @@ func TestEndpoints_RefuseOtherMethods(t *testing.T) {
 	caller := b.Connect("caller.example")
 	for _, endpoint := range []string{"home", "default-queue", "no-queue", "cache-store", "cache-load"} {
 		for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodDelete} {
-			if status, _ := send(t, caller, method, page(endpoint, "key", "k", "value", "v")); status != http.StatusMethodNotAllowed {
+			if status, _ := send(t, caller, method, page(endpoint, "key", "k", "value",
+				"v")); status != http.StatusMethodNotAllowed {
 				t.Errorf("%s /%s: %d, want 405", method, endpoint, status)
 			}
 		}

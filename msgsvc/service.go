@@ -126,10 +126,12 @@ func newConfig(options []Option) (config, error) {
 		option(&c)
 	}
 	if c.cacheSize < entrySize(1, 0) {
-		errs = append(errs, fmt.Errorf("WithCacheSize: %d bytes hold nothing; leave it out for %d", c.cacheSize, defaultCacheSize))
+		errs = append(errs, fmt.Errorf("WithCacheSize: %d bytes hold nothing; leave it out for %d", c.cacheSize,
+			defaultCacheSize))
 	}
 	if c.cacheAge <= 0 {
-		errs = append(errs, fmt.Errorf("WithCacheAge: nothing is found within %s; leave it out for %s", c.cacheAge, defaultCacheAge))
+		errs = append(errs, fmt.Errorf("WithCacheAge: nothing is found within %s; leave it out for %s", c.cacheAge,
+			defaultCacheAge))
 	}
 	return c, errors.Join(errs...)
 }

@@ -130,7 +130,8 @@ func (c *crowded) readOne(path string) {
 	if err != nil || response.StatusCode >= http.StatusBadRequest {
 		c.b.Errorf("%s: %d %s %v", path, response.StatusCode, body, err)
 	}
-	if path == "/openapi.json" && response.StatusCode == http.StatusOK && strings.Count(string(body), `"Add(`) < len(c.services) {
+	if path == "/openapi.json" && response.StatusCode == http.StatusOK &&
+		strings.Count(string(body), `"Add(`) < len(c.services) {
 		c.b.Errorf("there are only %d services", strings.Count(string(body), `"Add(`))
 	}
 	c.mu.Lock()

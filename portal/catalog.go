@@ -52,9 +52,11 @@ type catalog struct {
 func newCatalog(conn *bus.Conn, config *portalConfig, known *discovery, token string) *catalog {
 	c := &catalog{conn: conn, token: token, timeouts: config.timeouts, discovery: known}
 	c.snapshots = plane.Shared[*snapshot]{
-		Age: plane.Always[*snapshot](maxAge), Timeout: config.timeouts.documents, Soon: config.timeouts.readers, Now: config.now, Look: c.gather,
+		Age: plane.Always[*snapshot](maxAge), Timeout: config.timeouts.documents, Soon: config.timeouts.readers,
+		Now: config.now, Look: c.gather,
 	}
-	c.events = plane.Shared[*eventsDocument]{Age: plane.Always[*eventsDocument](maxAge), Timeout: config.timeouts.documents, Now: config.now, Look: c.gatherEvents}
+	c.events = plane.Shared[*eventsDocument]{Age: plane.Always[*eventsDocument](maxAge),
+		Timeout: config.timeouts.documents, Now: config.now, Look: c.gatherEvents}
 	c.documents.parallel, c.eventDocuments.parallel = parallelFetches, parallelEvents
 	return c
 }
@@ -147,12 +149,13 @@ func (i instance) equal(other instance) bool {
 
 // presence is what runs on the plane at one moment. It is not changed once it is made.
 type presence struct {
-	running     map[plane.Peer]instance // all instances, also those without a public port
-	places      []hostPort              // those of instances that are known longest come first
-	instances   map[string][]instance   // with a public port, by host, sorted by ID
-	hosts       []string                // of all instances, sorted
-	generations map[string]uint64       // of hosts: another number says that an instance has come, left, changed, or announced something
-	leftOut     int                     // instances that exceed maxPeers
+	running   map[plane.Peer]instance // all instances, also those without a public port
+	places    []hostPort              // those of instances that are known longest come first
+	instances map[string][]instance   // with a public port, by host, sorted by ID
+	hosts     []string                // of all instances, sorted
+	// of hosts: another number says that an instance has come, left, changed, or announced something
+	generations map[string]uint64
+	leftOut     int // instances that exceed maxPeers
 }
 
 // runs reports whether an instance runs.
@@ -163,7 +166,8 @@ func (p *presence) overflow() []string {
 	if p.leftOut == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("%d instances are left out: more than %d answer, and these came last.", p.leftOut, plane.MaxPeers)}
+	return []string{fmt.Sprintf("%d instances are left out: more than %d answer, and these came last.", p.leftOut,
+		plane.MaxPeers)}
 }
 
 // maxMemberBytes bounds the size of the document of one place.
@@ -171,7 +175,8 @@ const maxMemberBytes = 4 << 20
 
 // fetch returns the document of a place; it has none if the place has none. to is the host, or an instance of it. The
 // error is a sentence that says why the place is left out.
-func (c *catalog) fetch(ctx context.Context, from hostPort, to string, before *keptDocument[openapi.Document]) (*keptDocument[openapi.Document], error) {
+func (c *catalog) fetch(ctx context.Context, from hostPort, to string,
+	before *keptDocument[openapi.Document]) (*keptDocument[openapi.Document], error) {
 	body, err := c.get(ctx, "https://"+hostPort{to, from.port}.String()+"/openapi.json")
 	if err != nil {
 		return new(keptDocument[openapi.Document]), err
@@ -293,7 +298,8 @@ func (c *catalog) gather(ctx context.Context, began time.Time) (*snapshot, error
 
 // fetchAll fetches the documents of all places in their order, unless they are known. It returns them, and which are
 // missing and why or are not those of all instances, both sorted by place.
-func (c *catalog) fetchAll(ctx context.Context, found *presence, began time.Time) (members []openapi.Member, leftOut []string) {
+func (c *catalog) fetchAll(ctx context.Context, found *presence,
+	began time.Time) (members []openapi.Member, leftOut []string) {
 	places := found.places
 	documents, errs := c.documents.refresh(places, began, func(at hostPort) uint64 { return found.generations[at.host] },
 		func(at hostPort, before *keptDocument[openapi.Document]) (*keptDocument[openapi.Document], error) {

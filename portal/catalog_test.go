@@ -32,7 +32,8 @@ func TestDocument_ForEach(t *testing.T) {
 	i := portaltest.NewIssuer(t)
 	entrance := openPortal(t, i)
 	entrance.Keep("vault.example", i.Trust())
-	err := bus.Serve(entrance.Bus.Connect("canary.example", i.Trust()), calculator{}, bus.RequireClaims(`"keeper" in roles && "canary" in roles`))
+	err := bus.Serve(entrance.Bus.Connect("canary.example", i.Trust()), calculator{},
+		bus.RequireClaims(`"keeper" in roles && "canary" in roles`))
 	require.NoError(t, err)
 	const open = "/vault.example:443/stones /vault.example:443/who"
 	for header, want := range map[string]string{
@@ -50,7 +51,8 @@ func TestDocument_ForEach(t *testing.T) {
 		if asked != strings.Contains(want, "gold") {
 			t.Errorf("%.40s: the scheme is there: %v", header, asked)
 		}
-		if text := entrance.Get("/portal/openapi.json", header).Text; !strings.Contains(want, "canary") && strings.Contains(text, "canary.") {
+		if text := entrance.Get("/portal/openapi.json", header).Text; !strings.Contains(want, "canary") &&
+			strings.Contains(text, "canary.") {
 			t.Errorf("%.40s reads of the canary: %s", header, text)
 		}
 	}
@@ -86,7 +88,8 @@ func TestService_ThatKnowsNoKeys(t *testing.T) {
 	}
 	document := entrance.document(i.In("keeper"))
 	assert.Empty(t, paths(document))
-	assert.Equal(t, "vault.example:443 is left out: it answers the request for its document with status 401.", document.Info.Description)
+	assert.Equal(t, "vault.example:443 is left out: it answers the request for its document with status 401.",
+		document.Info.Description)
 }
 
 // TestCatalog_OfConcurrentCallers sends requests of two callers at once, while what they are shown grows old.
@@ -102,7 +105,8 @@ func TestCatalog_OfConcurrentCallers(t *testing.T) {
 		now = now.Add(10 * time.Millisecond)
 		return now
 	}
-	require.NoError(t, portal.Register(entrance.Bus.Connect("portal", i.Trust()), append(longTimeouts(), portal.WithClock(clock))...))
+	require.NoError(t, portal.Register(entrance.Bus.Connect("portal", i.Trust()),
+		append(longTimeouts(), portal.WithClock(clock))...))
 	entrance.Keep("vault.example", i.Trust())
 	var readers sync.WaitGroup
 	for range 4 {

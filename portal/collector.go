@@ -58,7 +58,8 @@ type trafficSnapshot struct {
 type omission struct{ host, text string }
 
 // collectTraffic asks all instances what they serve and what they call.
-func collectTraffic(ctx context.Context, conn *bus.Conn, known *plane.Roster, running *presence, at time.Time) (*trafficSnapshot, error) {
+func collectTraffic(ctx context.Context, conn *bus.Conn, known *plane.Roster, running *presence,
+	at time.Time) (*trafficSnapshot, error) {
 	seen := newTrafficCollector(known, running, at)
 	if err := plane.CallAll(ctx, conn, "/traffic", seen.traffic); err != nil {
 		return nil, err
@@ -106,7 +107,8 @@ func (g *trafficCollector) traffic(from plane.Peer, body []byte, err error) {
 		return
 	}
 	if err != nil {
-		g.look.omissions = append(g.look.omissions, omission{from.Host, fmt.Sprintf("The counts of %s are left out: %s.", from, err)})
+		g.look.omissions = append(g.look.omissions,
+			omission{from.Host, fmt.Sprintf("The counts of %s are left out: %s.", from, err)})
 		return
 	}
 	all := &g.rows
@@ -181,7 +183,8 @@ func parseTraffic(body []byte) (*traffic, error) {
 		return nil, errors.New("its answer cannot be read")
 	}
 	if len(answer.Served)+len(answer.Made) > maxPeerRows {
-		return nil, fmt.Errorf("it reports %d callers and callees; the limit is %d", len(answer.Served)+len(answer.Made), maxPeerRows)
+		return nil, fmt.Errorf("it reports %d callers and callees; the limit is %d",
+			len(answer.Served)+len(answer.Made), maxPeerRows)
 	}
 	counted := &traffic{answer.Started, make(map[servedKey]metrics.Counts), make(map[string]metrics.Counts)}
 	for _, each := range answer.Served {

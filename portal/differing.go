@@ -92,7 +92,8 @@ func compareVersions(a, b string) int {
 
 // fetchShown returns the document to show of a place. Its note is a sentence about instances with another one; "" for
 // none that matter to the caller.
-func (c *catalog) fetchShown(ctx context.Context, found *presence, at hostPort, before *keptDocument[openapi.Document]) (*keptDocument[openapi.Document], error) {
+func (c *catalog) fetchShown(ctx context.Context, found *presence, at hostPort,
+	before *keptDocument[openapi.Document]) (*keptDocument[openapi.Document], error) {
 	all := found.variants(at)
 	if all == nil {
 		return c.fetch(ctx, at, at.host, before)
@@ -119,10 +120,12 @@ func (c *catalog) fetchShown(ctx context.Context, found *presence, at hostPort, 
 
 // fetchOf returns the document of the first instance of a variant, or of the second one if the first has left
 // meanwhile.
-func (c *catalog) fetchOf(ctx context.Context, at hostPort, of variant, before *keptDocument[openapi.Document]) (found *keptDocument[openapi.Document], err error) {
+func (c *catalog) fetchOf(ctx context.Context, at hostPort, of variant,
+	before *keptDocument[openapi.Document]) (found *keptDocument[openapi.Document], err error) {
 	const tries = 2
 	for _, each := range of.instances[:min(len(of.instances), tries)] {
-		if found, err = c.fetch(ctx, at, plane.Peer{Host: at.host, ID: each.ID}.String(), before); found.document != nil || err != nil {
+		if found, err = c.fetch(ctx, at, plane.Peer{Host: at.host, ID: each.ID}.String(), before); found.document != nil ||
+			err != nil {
 			break
 		}
 	}

@@ -36,7 +36,8 @@ func TestDocument_OfDifferingInstances(t *testing.T) {
 	entrance := openFor(t, i)
 	var later atomic.Int64 // which ages what the portal has gathered
 	clock := func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
-	require.NoError(t, portal.Register(entrance.Bus.Connect("portal", i.Trust()), append(longTimeouts(), portal.WithClock(clock))...))
+	require.NoError(t, portal.Register(entrance.Bus.Connect("portal", i.Trust()),
+		append(longTimeouts(), portal.WithClock(clock))...))
 	connect := func(version string) *bus.Conn {
 		return entrance.Bus.Connect(shelfHost, bus.WithVersion(version), i.Trust())
 	}
@@ -48,7 +49,8 @@ func TestDocument_OfDifferingInstances(t *testing.T) {
 		later.Add(int64(time.Minute))
 		document := entrance.document()
 		require.Equal(t, both, paths(document))
-		require.Equal(t, "Instances of shelf.example:443 differ. Shown is what "+v2.ID()+" (version 1.10) serve; at "+v1.ID()+" (version 1.9) "+
+		require.Equal(t, "Instances of shelf.example:443 differ. Shown is what "+v2.ID()+" (version 1.10) serve; at "+v1.ID()+
+			" (version 1.9) "+
 			"POST /count: the argument shelf is now integer (int64), was string: callers that send the old type get 400 or 422, "+
 			"and one more difference, which breaks callers of the shown one.", document.Info.Description)
 	}
@@ -64,7 +66,8 @@ func TestDocument_OfDifferingInstances(t *testing.T) {
 		later.Add(int64(time.Minute))
 		require.Equal(t, "/shelf.example:443/count", paths(entrance.document()))
 	}
-	assert.Contains(t, entrance.document().Info.Description, "at "+v2.ID()+" (version 1.10) POST /count: the argument shelf is now string")
+	assert.Contains(t, entrance.document().Info.Description,
+		"at "+v2.ID()+" (version 1.10) POST /count: the argument shelf is now string")
 	require.NoError(t, v2.Close(context.Background()))
 	later.Add(int64(time.Minute))
 	assert.Equal(t, "The endpoints that the caller may call.", entrance.document().Info.Description, "all are the same")

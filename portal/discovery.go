@@ -40,13 +40,14 @@ type discovery struct {
 	roster  plane.Roster
 	looks   plane.Shared[*presence]
 
-	mu        sync.Mutex              // protects all below
-	marked    map[plane.Peer]struct{} // to be asked by the next look; at most maxAsked
-	rechecked map[plane.Peer]struct{} // those that were marked without an announcement, since the whole plane was asked; at most maxPeers
-	missed    bool                    // the whole plane is to be asked, missedAge after asked
-	asked     time.Time               // when the whole plane was asked the last time
-	due       time.Time               // when the whole plane is to be asked at the latest
-	overflow  int64                   // messages that the connection had dropped at the last look
+	mu     sync.Mutex              // protects all below
+	marked map[plane.Peer]struct{} // to be asked by the next look; at most maxAsked
+	// those that were marked without an announcement, since the whole plane was asked; at most maxPeers
+	rechecked map[plane.Peer]struct{}
+	missed    bool      // the whole plane is to be asked, missedAge after asked
+	asked     time.Time // when the whole plane was asked the last time
+	due       time.Time // when the whole plane is to be asked at the latest
+	overflow  int64     // messages that the connection had dropped at the last look
 	latest    *presence
 
 	// Only the running look uses these.
@@ -151,7 +152,8 @@ func (d *discovery) look(ctx context.Context, began time.Time) (*presence, error
 		clear(d.rechecked)
 	}
 	d.mu.Unlock()
-	a := &attendance{discovery: d, before: before, all: all, answering: d.roster.Gather(), running: make(map[plane.Peer]instance, len(before.running))}
+	a := &attendance{discovery: d, before: before, all: all, answering: d.roster.Gather(),
+		running: make(map[plane.Peer]instance, len(before.running))}
 	if !all {
 		a.keepAllBut(marked)
 		a.ask(ctx, marked)
@@ -308,7 +310,8 @@ func (d *discovery) finish(a *attendance) *presence {
 
 // newPresence describes what runs; admitted are the instances in the order in which they are to be asked.
 func newPresence(admitted []plane.Peer, running map[plane.Peer]instance, leftOut int) *presence {
-	found := &presence{running: running, instances: make(map[string][]instance), leftOut: leftOut, generations: make(map[string]uint64)}
+	found := &presence{running: running, instances: make(map[string][]instance), leftOut: leftOut,
+		generations: make(map[string]uint64)}
 	listed := make(map[hostPort]bool)
 	for _, from := range admitted {
 		found.generations[from.Host] = 0

@@ -61,9 +61,11 @@ func (p *plane) watch(b *bustest.Bus) *watched {
 // announce announces in the name of an instance that it has come, "hello", or leaves, "bye".
 func (p *plane) announce(what, host, id string) {
 	p.t.Helper()
-	require.NoError(p.t, p.raw.Publish(subject.Subscription(p.name, "888", "all", "POST", what), wire.AppendRequest(nil, &wire.Request{
-		Method: "POST", Target: "/" + what, Host: "all:888", FromHost: host, FromID: id, MsgID: what, TimeBudget: time.Second, CallDepth: 1,
-	})))
+	require.NoError(p.t, p.raw.Publish(subject.Subscription(p.name, "888", "all", "POST", what),
+		wire.AppendRequest(nil, &wire.Request{
+			Method: "POST", Target: "/" + what, Host: "all:888", FromHost: host, FromID: id, MsgID: what,
+			TimeBudget: time.Second, CallDepth: 1,
+		})))
 }
 
 // announceInvented announces instances that are not there, as many as are taken in a second.

@@ -43,7 +43,8 @@ func (k *keptDocument[D]) next(body []byte, parse func([]byte) (*D, error)) (*ke
 
 // refresh returns the documents of all places, or why there are none. It fetches those that are missing, are too old,
 // or whose host has another generation. fetch gets the earlier document, nil for none. An error is not kept.
-func (c *documentCache[K, D]) refresh(places []K, now time.Time, generation func(K) uint64, fetch func(at K, before *keptDocument[D]) (*keptDocument[D], error)) (all []*keptDocument[D], errs []error) {
+func (c *documentCache[K, D]) refresh(places []K, now time.Time, generation func(K) uint64,
+	fetch func(at K, before *keptDocument[D]) (*keptDocument[D], error)) (all []*keptDocument[D], errs []error) {
 	all, errs = make([]*keptDocument[D], len(places)), make([]error, len(places))
 	var old []int
 	for at, place := range places {

@@ -60,7 +60,8 @@ func newEventFigures(conn *bus.Conn, all *catalogs, operators *eventOperators, c
 		return &eventSummary{seen, looks[0]}, nil
 	}
 	return &eventFigures{
-		looks:    plane.Shared[*eventSummary]{Age: plane.Always[*eventSummary](liveAge), Timeout: config.timeouts.logs, Now: config.now, Look: look},
+		looks: plane.Shared[*eventSummary]{Age: plane.Always[*eventSummary](liveAge), Timeout: config.timeouts.logs,
+			Now: config.now, Look: look},
 		catalogs: all, operators: operators,
 	}
 }
@@ -74,7 +75,8 @@ func lookAtLogs(ctx context.Context, conn *bus.Conn, at time.Time) *eventLook {
 		return seen
 	}
 	if len(hosts) > maxLogs {
-		seen.omissions = append(seen.omissions, omission{"", fmt.Sprintf("%d logs are left out: there are more than %d.", len(hosts)-maxLogs, maxLogs)})
+		seen.omissions = append(seen.omissions, omission{"",
+			fmt.Sprintf("%d logs are left out: there are more than %d.", len(hosts)-maxLogs, maxLogs)})
 		hosts = hosts[:maxLogs]
 	}
 	var mu sync.Mutex // protects seen
@@ -86,7 +88,8 @@ func lookAtLogs(ctx context.Context, conn *bus.Conn, at time.Time) *eventLook {
 		case err == nil:
 			seen.logs[hosts[at]] = &log
 		case bus.StatusOf(err) != http.StatusNotFound: // it was deleted just now
-			seen.omissions = append(seen.omissions, omission{hosts[at], "The log of " + hosts[at] + " is left out: " + outside.DetailOf(err) + "."})
+			seen.omissions = append(seen.omissions, omission{hosts[at],
+				"The log of " + hosts[at] + " is left out: " + outside.DetailOf(err) + "."})
 		}
 	})
 	return seen
@@ -226,9 +229,11 @@ func (s *eventSummary) publisher(host string, visible map[string]bool) publisher
 
 func newSubscriptionView(of *eventlog.Subscription, change *logChange) subscriptionView {
 	return subscriptionView{
-		Service: of.Service, Event: of.Event, Ordered: of.Ordered, Backlog: of.Backlog, Oldest: timeOrNil(of.Oldest), InFlight: of.InFlight,
-		Redelivered: of.Redelivered, Waiting: of.Waiting, DeadLetters: of.DeadLetters, CutOff: of.CutOff, LastHandled: of.LastHandled,
-		Rate: change.handled(of),
+		Service: of.Service, Event: of.Event, Ordered: of.Ordered, Backlog: of.Backlog, Oldest: timeOrNil(of.Oldest),
+		InFlight:    of.InFlight,
+		Redelivered: of.Redelivered, Waiting: of.Waiting, DeadLetters: of.DeadLetters, CutOff: of.CutOff,
+		LastHandled: of.LastHandled,
+		Rate:        change.handled(of),
 	}
 }
 

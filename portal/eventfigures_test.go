@@ -67,14 +67,16 @@ func (e *storedEvents) later(by time.Duration) {
 
 func newStoredEvents(t *testing.T, options ...portal.RegisterOption) *storedEvents {
 	t.Helper()
-	e := &storedEvents{issuer: portaltest.NewIssuer(t), stock: &orderRefuser{handled: make(chan int, 1000)}, now: time.Now()}
+	e := &storedEvents{issuer: portaltest.NewIssuer(t), stock: &orderRefuser{handled: make(chan int, 1000)},
+		now: time.Now()}
 	e.testIngress = openOn(t, bustest.New(t, broker.JetStream(t.TempDir())), []bus.ConnectOption{e.issuer.Trust()})
 	clock := portal.WithClock(func() time.Time {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		return e.now
 	})
-	require.NoError(t, portal.Register(e.Bus.Connect("portal", e.issuer.Trust()), slices.Concat(longTimeouts(), []portal.RegisterOption{clock}, options)...))
+	require.NoError(t, portal.Register(e.Bus.Connect("portal", e.issuer.Trust()),
+		slices.Concat(longTimeouts(), []portal.RegisterOption{clock}, options)...))
 	var err error
 	e.publisher, err = ordersapi.NewPublisher(e.Bus.Connect(ordersapi.Host, e.issuer.Trust()), events.Durable())
 	require.NoError(t, err)
@@ -196,7 +198,8 @@ func TestEventFigures_ForEach(t *testing.T) {
 	open, err := events.NewPublisher(conn, ordersapi.Host, events.Durable())
 	require.NoError(t, err)
 	require.NoError(t, events.NewEvent[bus.Args](open, "/on-opened").Publish(t.Context(), bus.Args{}))
-	hidden, err := events.NewPublisher(entrance.Bus.Connect("vault.example", i.Trust()), "vault.example", events.Durable(), bus.RequireClaims(`"keeper" in roles`))
+	hidden, err := events.NewPublisher(entrance.Bus.Connect("vault.example", i.Trust()), "vault.example", events.Durable(),
+		bus.RequireClaims(`"keeper" in roles`))
 	require.NoError(t, err)
 	require.NoError(t, events.NewEvent[bus.Args](hidden, "/on-closed").Publish(t.Context(), bus.Args{}))
 	for _, test := range []struct {
@@ -248,7 +251,8 @@ func openRestricted(t *testing.T, permissions string, options ...portal.Register
 	t.Helper()
 	b := bustest.New(t, broker.JetStream(t.TempDir()), broker.Listen("127.0.0.1:0"), broker.Config(`
 no_auth_user: all
-authorization { users: [ {user: all, password: all}, {user: portal, password: portal, permissions: {`+permissions+`}} ] }`))
+authorization { users: [ {user: all, password: all},
+	{user: portal, password: portal, permissions: {`+permissions+`}} ] }`))
 	entrance := openOn(t, b, nil)
 	url := strings.Replace(b.Broker().URL(), "nats://", "nats://portal:portal@", 1)
 	conn := b.Connect("portal", bus.WithURL(url), bus.WithLogger(zerolog.Nop()))
@@ -266,20 +270,24 @@ func TestEventFigures_Denied(t *testing.T) {
 	}{
 		{
 			"names", `deny: ["$JS.API.STREAM.NAMES"]`,
-			"Stored events cannot be read: JetStream: the broker does not let this connection publish to $JS.API.STREAM.NAMES; see docs/guides/permissions.md", nil,
+			"Stored events cannot be read: JetStream: the broker does not let this connection publish to " +
+				"$JS.API.STREAM.NAMES; see docs/guides/permissions.md", nil,
 		},
 		{
 			"info", `deny: ["$JS.API.STREAM.INFO.>"]`, "",
-			[]string{"The log of orders.example is left out: the stored events of orders.example: the broker does not let this connection publish to $JS.API.STREAM.INFO."},
+			[]string{"The log of orders.example is left out: the stored events of orders.example: " +
+				"the broker does not let this connection publish to $JS.API.STREAM.INFO."},
 		},
-		{"what it needs", `allow: ["*.888.>", "*.r.>", "$JS.API.STREAM.NAMES", "$JS.API.STREAM.INFO.*", "$JS.API.CONSUMER.LIST.*", "$JS.API.STREAM.MSG.GET.*"]`, "", nil},
+		{"what it needs",
+			`allow: ["*.888.>", "*.r.>", "$JS.API.STREAM.NAMES", "$JS.API.STREAM.INFO.*", "$JS.API.CONSUMER.LIST.*", "$JS.API.STREAM.MSG.GET.*"]`, "", nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			entrance := openRestricted(t, `publish: {`+test.publish+`}`)
 			publisher, err := ordersapi.NewPublisher(entrance.Bus.Connect(ordersapi.Host), events.Durable())
 			require.NoError(t, err)
-			require.NoError(t, events.Subscribe[ordersapi.Events](entrance.Bus.Connect("mailer.example"), ordersapi.Host, portaltest.OrderReader{}, events.Durable()))
+			require.NoError(t, events.Subscribe[ordersapi.Events](entrance.Bus.Connect("mailer.example"), ordersapi.Host,
+				portaltest.OrderReader{}, events.Durable()))
 			require.NoError(t, publisher.OnOrdered(t.Context(), 1, "Tea", 1))
 			got := entrance.eventFigures()
 			require.Len(t, got.Publishers, 1)

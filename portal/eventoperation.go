@@ -55,13 +55,15 @@ func (o *eventOperations) list(w http.ResponseWriter, r *http.Request) error {
 	if text := query.Get("after"); text != "" {
 		var err error
 		if after, err = strconv.ParseUint(text, 10, 64); err != nil {
-			return bus.Errorf(http.StatusBadRequest, "after is %.40q: give the sequence of the last dead letter that was shown", text)
+			return bus.Errorf(http.StatusBadRequest, "after is %.40q: give the sequence of the last dead letter that was shown",
+				text)
 		}
 	}
 	listed := deadLetterList{DeadLetters: []eventlog.DeadLetter{}}
 	size := 0
 	selected := eventlog.Of(query.Get("service"), query.Get("event"))
-	for dead, err := range eventlog.DeadLetters(r.Context(), o.conn, query.Get("publisher"), selected, eventlog.After(after)) {
+	for dead, err := range eventlog.DeadLetters(r.Context(), o.conn, query.Get("publisher"), selected,
+		eventlog.After(after)) {
 		if err != nil {
 			return err
 		}
@@ -138,7 +140,8 @@ func (o *deadLetterOutcome) note(sequence uint64, err error) {
 
 // selected yields the dead letters that a request names. A dead letter with an error has no more than its sequence
 // number, 0 if the error is not about a certain one.
-func (o *eventOperations) selected(ctx context.Context, wanted *deadLetterOperation) iter.Seq2[eventlog.DeadLetter, error] {
+func (o *eventOperations) selected(ctx context.Context,
+	wanted *deadLetterOperation) iter.Seq2[eventlog.DeadLetter, error] {
 	of := eventlog.Of(wanted.Service, wanted.Event)
 	if wanted.All {
 		return eventlog.DeadLetters(ctx, o.conn, wanted.Publisher, of)
@@ -153,7 +156,8 @@ func (o *eventOperations) selected(ctx context.Context, wanted *deadLetterOperat
 }
 
 // find returns the dead letter with a sequence number.
-func (o *eventOperations) find(ctx context.Context, wanted *deadLetterOperation, of eventlog.DeadLetterOption, sequence uint64) (eventlog.DeadLetter, error) {
+func (o *eventOperations) find(ctx context.Context, wanted *deadLetterOperation, of eventlog.DeadLetterOption,
+	sequence uint64) (eventlog.DeadLetter, error) {
 	none := eventlog.DeadLetter{Sequence: sequence}
 	if sequence > 0 {
 		for dead, err := range eventlog.DeadLetters(ctx, o.conn, wanted.Publisher, of, eventlog.After(sequence-1)) {
@@ -177,7 +181,8 @@ func (d *deadLetterOperation) action() (func(eventlog.DeadLetter, context.Contex
 	case d.All == (len(d.Sequences) > 0):
 		return nil, bus.Errorf(http.StatusBadRequest, "give either sequences or all")
 	case len(d.Sequences) > maxOperatedDead:
-		return nil, bus.Errorf(http.StatusBadRequest, "%d sequences exceed the limit of %d: give all, or fewer", len(d.Sequences), maxOperatedDead)
+		return nil, bus.Errorf(http.StatusBadRequest, "%d sequences exceed the limit of %d: give all, or fewer",
+			len(d.Sequences), maxOperatedDead)
 	}
 	switch d.Action {
 	case "redeliver":

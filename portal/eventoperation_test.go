@@ -22,7 +22,8 @@ import (
 // post makes a POST request of JSON to the portal.
 func (d *testIngress) post(path, body string, headers ...string) portaltest.Answer {
 	d.T.Helper()
-	head := append([]string{"Host: door.example", "Connection: close", isJSON, fmt.Sprintf("Content-Length: %d", len(body))}, headers...)
+	head := append([]string{"Host: door.example", "Connection: close", isJSON,
+		fmt.Sprintf("Content-Length: %d", len(body))}, headers...)
 	return d.Send("POST /portal"+path+" HTTP/1.1\r\n"+strings.Join(head, "\r\n")+"\r\n\r\n"+body, http.MethodPost)
 }
 
@@ -56,7 +57,8 @@ const anyDeadLetter = `{"publisher":"orders.example","service":"stock.example","
 
 // TestEventOperators holds who may operate events, by the option and by the environment.
 func TestEventOperators(t *testing.T) {
-	const noCaller = "the portal lets no caller operate events: start it with portal.WithEventOperators, or set BUS_EVENT_OPERATORS"
+	const noCaller = "the portal lets no caller operate events: start it with portal.WithEventOperators, " +
+		"or set BUS_EVENT_OPERATORS"
 	i := portaltest.NewIssuer(t)
 	keepers := []portal.RegisterOption{portal.WithEventOperators(`"keeper" in roles`)}
 	for _, test := range []struct {
@@ -78,7 +80,8 @@ func TestEventOperators(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Setenv("BUS_EVENT_OPERATORS", test.environment)
 			entrance := openFor(t, i)
-			require.NoError(t, portal.Register(entrance.Bus.Connect("portal", i.Trust()), append(longTimeouts(), test.options...)...))
+			require.NoError(t, portal.Register(entrance.Bus.Connect("portal", i.Trust()),
+				append(longTimeouts(), test.options...)...))
 			assert.Equal(t, test.status == 0, entrance.eventFigures(test.header).Operator)
 			for name, got := range map[string]portaltest.Answer{
 				"deadletters.json": entrance.Get("/portal/deadletters.json?publisher=orders.example", test.header),
@@ -86,7 +89,8 @@ func TestEventOperators(t *testing.T) {
 				"publish":          entrance.post("/publish", `{"publisher":"orders.example","event":"on-ordered"}`, test.header),
 			} {
 				if test.status == 0 {
-					assert.Equal(t, http.StatusServiceUnavailable, got.Problem(t).Status, "%s gets as far as the broker: %s", name, got.Text)
+					assert.Equal(t, http.StatusServiceUnavailable, got.Problem(t).Status, "%s gets as far as the broker: %s",
+						name, got.Text)
 					continue
 				}
 				failed := got.Problem(t)
@@ -132,9 +136,11 @@ func TestDeadLetters(t *testing.T) {
 	<-e.stock.handled
 	<-e.stock.handled
 	one := fmt.Sprintf(`"sequences":[%d],`, got.DeadLetters[2].Sequence)
-	assert.JSONEq(t, `{"done":1,"failed":[],"more":false}`, e.post("/deadletters", anyDeadLetter+one+`"action":"delete"}`).Text)
+	assert.JSONEq(t, `{"done":1,"failed":[],"more":false}`,
+		e.post("/deadletters", anyDeadLetter+one+`"action":"delete"}`).Text)
 	assert.Equal(t, got.DeadLetters[3:], e.deadLetters("").DeadLetters)
-	assert.JSONEq(t, `{"done":2,"failed":[],"more":false}`, e.post("/deadletters", anyDeadLetter+`"all":true,"action":"delete"}`).Text)
+	assert.JSONEq(t, `{"done":2,"failed":[],"more":false}`,
+		e.post("/deadletters", anyDeadLetter+`"all":true,"action":"delete"}`).Text)
 	assert.Empty(t, e.deadLetters("").DeadLetters)
 }
 
@@ -163,10 +169,13 @@ func TestDeadLetters_Refuses(t *testing.T) {
 		{"neither", anyDeadLetter + `"action":"delete"}`, "give either sequences or all"},
 		{"both", anyDeadLetter + `"all":true,"sequences":[1],"action":"delete"}`, "give either sequences or all"},
 		{"no action", anyDeadLetter + `"all":true}`, `the action is "": give redeliver or delete`},
-		{"too many", anyDeadLetter + `"sequences":[1` + strings.Repeat(",1", 1000) + `],"action":"delete"}`, "1001 sequences exceed the limit of 1000"},
+		{"too many", anyDeadLetter + `"sequences":[1` + strings.Repeat(",1", 1000) + `],"action":"delete"}`,
+			"1001 sequences exceed the limit of 1000"},
 		{"unknown member", anyDeadLetter + `"every":true}`, "unknown field"},
-		{"publisher", `{"publisher":"no host","service":"a.example","event":"e","all":true,"action":"delete"}`, `the publisher: host "no host"`},
-		{"service", `{"publisher":"orders.example","service":"*","event":"e","all":true,"action":"delete"}`, `the service: host "*"`},
+		{"publisher", `{"publisher":"no host","service":"a.example","event":"e","all":true,"action":"delete"}`,
+			`the publisher: host "no host"`},
+		{"service", `{"publisher":"orders.example","service":"*","event":"e","all":true,"action":"delete"}`,
+			`the service: host "*"`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -190,23 +199,28 @@ func TestDeadLetters_Permissions(t *testing.T) {
 		name, allow       string
 		redeliver, remove string // the answers
 	}{
-		{"enough", figures + `, "$JS.API.STREAM.MSG.DELETE.*", "$JS.API.CONSUMER.INFO.>", "*.a.>"`, `{"done":1,"failed":[],"more":false}`, `{"done":1,"failed":[],"more":false}`},
-		{"figures only", figures, "does not let this connection publish to $JS.API.CONSUMER.INFO.", "does not let this connection publish to $JS.API.STREAM.MSG.DELETE."},
+		{"enough", figures + `, "$JS.API.STREAM.MSG.DELETE.*", "$JS.API.CONSUMER.INFO.>", "*.a.>"`,
+			`{"done":1,"failed":[],"more":false}`, `{"done":1,"failed":[],"more":false}`},
+		{"figures only", figures, "does not let this connection publish to $JS.API.CONSUMER.INFO.",
+			"does not let this connection publish to $JS.API.STREAM.MSG.DELETE."},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			entrance := openRestricted(t, `publish: {allow: [`+test.allow+`]}, subscribe: {allow: ["*.*.portal.>", "*.888.>", "*.r.>", "_INBOX.>"]}`, portal.WithEventOperators(""))
+			entrance := openRestricted(t, `publish: {allow: [`+test.allow+
+				`]}, subscribe: {allow: ["*.*.portal.>", "*.888.>", "*.r.>", "_INBOX.>"]}`, portal.WithEventOperators(""))
 			publisher, err := ordersapi.NewPublisher(entrance.Bus.Connect(ordersapi.Host), events.Durable())
 			require.NoError(t, err)
 			stock := &orderRefuser{handled: make(chan int, 10)}
-			require.NoError(t, events.Subscribe[ordersapi.Events](entrance.Bus.Connect("stock.example", bus.WithLogger(zerolog.Nop())), ordersapi.Host, stock, events.Durable()))
+			require.NoError(t, events.Subscribe[ordersapi.Events](entrance.Bus.Connect("stock.example",
+				bus.WithLogger(zerolog.Nop())), ordersapi.Host, stock, events.Durable()))
 			require.NoError(t, publisher.OnOrdered(t.Context(), 1, "Tea", 1000))
 			require.NoError(t, publisher.OnOrdered(t.Context(), 2, "Tea", 1000))
 			dead := entrance.awaitDeadLetters(2).DeadLetters
 			stock.accept()
 			for at, want := range []string{test.redeliver, test.remove} {
 				action := []string{"redeliver", "delete"}[at]
-				got := entrance.post("/deadletters", anyDeadLetter+fmt.Sprintf(`"sequences":[%d],"action":%q}`, dead[at].Sequence, action))
+				got := entrance.post("/deadletters", anyDeadLetter+fmt.Sprintf(`"sequences":[%d],"action":%q}`,
+					dead[at].Sequence, action))
 				assert.Contains(t, got.Text, want, action)
 			}
 		})
@@ -232,7 +246,8 @@ type parcel struct {
 func TestPublish_ByOperator(t *testing.T) {
 	t.Parallel()
 	e := newStoredEvents(t, portal.WithEventOperators(""))
-	secret, err := events.NewPublisher(e.Bus.Connect("vault.example", e.issuer.Trust()), "vault.example", bus.RequireClaims(`"keeper" in roles`))
+	secret, err := events.NewPublisher(e.Bus.Connect("vault.example", e.issuer.Trust()), "vault.example",
+		bus.RequireClaims(`"keeper" in roles`))
 	require.NoError(t, err)
 	events.NewEvent[bus.Args](secret, "/on-closed")
 	_, err = events.NewPublisher(e.Bus.Connect("parcels.example"), "parcels.example", events.Of[parcelEvents]())
@@ -240,7 +255,8 @@ func TestPublish_ByOperator(t *testing.T) {
 	odd := e.Bus.Connect("odd.example", bus.WithLogger(zerolog.Nop()))
 	require.NoError(t, odd.Handle("GET", "/x", http.NotFoundHandler()))
 
-	got := e.post("/publish", `{"publisher":"orders.example","event":"on-ordered","arguments":{"number":7,"item":"Tea","quantity":2}}`)
+	got := e.post("/publish",
+		`{"publisher":"orders.example","event":"on-ordered","arguments":{"number":7,"item":"Tea","quantity":2}}`)
 	require.Equal(t, http.StatusAccepted, got.StatusCode, got.Text)
 	var accepted struct{ MsgID string }
 	got.Decode(t, &accepted)
@@ -252,16 +268,23 @@ func TestPublish_ByOperator(t *testing.T) {
 		status             int
 		text               string
 	}{
-		{"violation", `{"publisher":"parcels.example","event":"on-sent","arguments":{"parcel":{"to":""}}}`, "X: y", 422, `"errors":[{"name":"parcel.to"`},
-		{"of another type", `{"publisher":"orders.example","event":"on-ordered","arguments":{"number":"seven"}}`, "X: y", 400, `"name":"number"`},
-		{"no such event", `{"publisher":"orders.example","event":"on-ordred"}`, "X: y", 404, "orders.example publishes no event on-ordred; it has on-ordered; did you mean on-ordered?"},
-		{"no events", `{"publisher":"odd.example","event":"on-ordered"}`, "X: y", 404, "odd.example serves nothing at /publish/on-ordered"},
-		{"no publisher", `{"publisher":"nobody.example","event":"on-ordered"}`, "X: y", 503, "no instance serves nobody.example"},
-		{"too large", `{"publisher":"orders.example","event":"on-ordered","arguments":{"number":1,"quantity":1,"item":"` + strings.Repeat("x", 1<<20) + `"}}`, "X: y", 413, "orders.example"},
+		{"violation", `{"publisher":"parcels.example","event":"on-sent","arguments":{"parcel":{"to":""}}}`, "X: y", 422,
+			`"errors":[{"name":"parcel.to"`},
+		{"of another type", `{"publisher":"orders.example","event":"on-ordered","arguments":{"number":"seven"}}`, "X: y", 400,
+			`"name":"number"`},
+		{"no such event", `{"publisher":"orders.example","event":"on-ordred"}`, "X: y", 404,
+			"orders.example publishes no event on-ordred; it has on-ordered; did you mean on-ordered?"},
+		{"no events", `{"publisher":"odd.example","event":"on-ordered"}`, "X: y", 404,
+			"odd.example serves nothing at /publish/on-ordered"},
+		{"no publisher", `{"publisher":"nobody.example","event":"on-ordered"}`, "X: y", 503,
+			"no instance serves nobody.example"},
+		{"too large", `{"publisher":"orders.example","event":"on-ordered","arguments":{"number":1,"quantity":1,"item":"` +
+			strings.Repeat("x", 1<<20) + `"}}`, "X: y", 413, "orders.example"},
 		{"larger than the portal takes", `{"publisher":"` + strings.Repeat("x", 3<<20) + `"}`, "X: y", 413, ""},
 		{"a token is required", `{"publisher":"vault.example","event":"on-closed"}`, "X: y", 401, "token"},
 		{"other claims", `{"publisher":"vault.example","event":"on-closed"}`, e.issuer.In("cook"), 403, "claims"},
-		{"arguments are not known", `{"publisher":"vault.example","event":"on-closed"}`, e.issuer.In("keeper"), 409, "add events.Of"},
+		{"arguments are not known", `{"publisher":"vault.example","event":"on-closed"}`, e.issuer.In("keeper"), 409,
+			"add events.Of"},
 		{"no host", `{"publisher":"*","event":"on-closed"}`, "X: y", 400, "the publisher: "},
 		{"all", `{"publisher":"all","event":"on-closed"}`, "X: y", 400, "name one publisher"},
 		{"no event", `{"publisher":"orders.example","event":""}`, "X: y", 400, "name one publisher, and its event"},

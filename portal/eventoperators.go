@@ -36,10 +36,13 @@ func (o *eventOperators) check(ctx context.Context) error {
 	case o.open, o.rule != nil && verified && o.rule.Allows(caller):
 		return nil
 	case o.rule == nil:
-		return bus.Errorf(http.StatusForbidden, "the portal lets no caller operate events: start it with portal.WithEventOperators, or set BUS_EVENT_OPERATORS")
+		return bus.Errorf(http.StatusForbidden,
+			"the portal lets no caller operate events: start it with portal.WithEventOperators, or set BUS_EVENT_OPERATORS")
 	case !verified:
-		return bus.Errorf(http.StatusUnauthorized, "events are operated with a token: send one that satisfies portal.WithEventOperators, to a portal that has a key set (BUS_JWKS)")
+		return bus.Errorf(http.StatusUnauthorized, "events are operated with a token: "+
+			"send one that satisfies portal.WithEventOperators, to a portal that has a key set (BUS_JWKS)")
 	default:
-		return bus.Errorf(http.StatusForbidden, "the claims of the token do not satisfy portal.WithEventOperators: call with those of an operator")
+		return bus.Errorf(http.StatusForbidden,
+			"the claims of the token do not satisfy portal.WithEventOperators: call with those of an operator")
 	}
 }

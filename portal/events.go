@@ -43,7 +43,8 @@ func (c *catalog) gatherEvents(ctx context.Context, began time.Time) (*eventsDoc
 	if err != nil {
 		return nil, err
 	}
-	documents, errs := c.eventDocuments.refresh(found.hosts, began, func(host string) uint64 { return found.generations[host] },
+	documents, errs := c.eventDocuments.refresh(found.hosts, began,
+		func(host string) uint64 { return found.generations[host] },
 		func(host string, before *keptDocument[asyncapi.Document]) (*keptDocument[asyncapi.Document], error) {
 			return c.fetchEvents(ctx, host, before)
 		})
@@ -61,7 +62,8 @@ func (c *catalog) gatherEvents(ctx context.Context, began time.Time) (*eventsDoc
 		return last, nil
 	}
 	merged := asyncapi.Merge(asyncapi.Info{
-		Title: "Events on the bus", Description: strings.Join(leftOut, "\n"), LeftOut: leftOut, Version: cmp.Or(c.conn.Version(), "0"),
+		Title: "Events on the bus", Description: strings.Join(leftOut, "\n"), LeftOut: leftOut,
+		Version: cmp.Or(c.conn.Version(), "0"),
 	}, members)
 	document := &eventsDocument{members: members, visible: make(map[string]map[string]bool), leftOut: leftOut}
 	for id, channel := range merged.Channels {
@@ -79,7 +81,8 @@ func (c *catalog) gatherEvents(ctx context.Context, began time.Time) (*eventsDoc
 }
 
 // fetchEvents returns the AsyncAPI document of a host; it has none if the host has none.
-func (c *catalog) fetchEvents(ctx context.Context, host string, before *keptDocument[asyncapi.Document]) (*keptDocument[asyncapi.Document], error) {
+func (c *catalog) fetchEvents(ctx context.Context, host string,
+	before *keptDocument[asyncapi.Document]) (*keptDocument[asyncapi.Document], error) {
 	body, err := c.get(ctx, "https://"+host+":888/asyncapi.json")
 	if err != nil {
 		return nil, err

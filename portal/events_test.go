@@ -20,11 +20,14 @@ func TestEvents_ForEach(t *testing.T) {
 	t.Parallel()
 	i := portaltest.NewIssuer(t)
 	entrance := openPortal(t, i)
-	_, err := ordersapi.NewPublisher(entrance.Bus.Connect(ordersapi.Host, i.Trust()), bus.RequireClaims(`"keeper" in roles`))
+	_, err := ordersapi.NewPublisher(entrance.Bus.Connect(ordersapi.Host, i.Trust()),
+		bus.RequireClaims(`"keeper" in roles`))
 	require.NoError(t, err)
-	require.NoError(t, events.Subscribe[ordersapi.Events](entrance.Bus.Connect("mailer.example", i.Trust()), ordersapi.Host, portaltest.OrderReader{}))
+	require.NoError(t, events.Subscribe[ordersapi.Events](entrance.Bus.Connect("mailer.example", i.Trust()),
+		ordersapi.Host, portaltest.OrderReader{}))
 	entrance.Keep("vault.example", i.Trust()) // it has no events
-	const subscribed, published = "mailer.example_receive_orders.example_on-ordered", "orders.example_send_orders.example_on-ordered"
+	const subscribed, published = "mailer.example_receive_orders.example_on-ordered",
+		"orders.example_send_orders.example_on-ordered"
 	for _, test := range []struct {
 		name, header, describedBy string
 		operations                []string
@@ -66,7 +69,9 @@ func TestEvents_LeftOut(t *testing.T) {
 	require.NoError(t, odd.Raw.Flush())
 	document, err := asyncapi.Parse([]byte(entrance.Get("/portal/asyncapi.json").Text))
 	require.NoError(t, err)
-	assert.Equal(t, []string{"odd.example is left out: its document cannot be read: AsyncAPI document: its version is not 3.0."}, document.Info.LeftOut)
+	assert.Equal(t,
+		[]string{"odd.example is left out: its document cannot be read: AsyncAPI document: its version is not 3.0."},
+		document.Info.LeftOut)
 	assert.Equal(t, document.Info.LeftOut[0], document.Info.Description)
 	assert.Len(t, document.Operations, 1)
 }

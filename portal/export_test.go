@@ -30,7 +30,8 @@ func (o timeoutsOption) applyToPortal(c *portalConfig) {
 func NotesOfCrowd(count int) (notes []string) {
 	crowd := newTrafficCollector(new(plane.Roster), new(presence), time.Time{})
 	for at := range count {
-		crowd.traffic(plane.Peer{Host: fmt.Sprintf("a%d.example", at), ID: "i1aaaaaaaa"}, []byte(`{"started":"2026-01-01T00:00:00Z"}`), nil)
+		crowd.traffic(plane.Peer{Host: fmt.Sprintf("a%d.example", at), ID: "i1aaaaaaaa"},
+			[]byte(`{"started":"2026-01-01T00:00:00Z"}`), nil)
 	}
 	for _, each := range crowd.admit().omissions {
 		notes = append(notes, each.text)
@@ -70,7 +71,8 @@ func LiveOf(answers ...[]byte) ([]byte, error) {
 		seen.traffic(from, answer, nil)
 		w.add(seen.admit())
 	}
-	host := &hostView{ports: []int{443}, operations: map[operationKey]int{keyOf(443, "/add", "A.Add"): 1, keyOf(443, "/add", "/add"): 1}}
+	host := &hostView{ports: []int{443}, operations: map[operationKey]int{keyOf(443, "/add", "A.Add"): 1,
+		keyOf(443, "/add", "/add"): 1}}
 	return json.Marshal(draw(newTrafficSummary(w), accessView{from.Host: host}, nil))
 }
 

@@ -18,10 +18,11 @@ import (
 
 // The last view of each reader is kept.
 const (
-	liveAge   = time.Second          // the age of a summary of the traffic, and of the logs of events, while it is used
-	peerAge   = 4 * time.Millisecond // more of it for each instance, so that the portal is never busy with its looks for long
-	viewerAge = time.Minute          // how long a reader is remembered after its last request
-	maxSeen   = 4096                 // hosts that one reader has been shown
+	liveAge = time.Second // the age of a summary of the traffic, and of the logs of events, while it is used
+	// more of it for each instance, so that the portal is never busy with its looks for long.
+	peerAge   = 4 * time.Millisecond
+	viewerAge = time.Minute // how long a reader is remembered after its last request
+	maxSeen   = 4096        // hosts that one reader has been shown
 )
 
 // live knows the traffic of the plane while readers ask for it.
@@ -61,8 +62,9 @@ func newLive(conn *bus.Conn, all *catalogs, config *portalConfig) *live {
 		return newTrafficSummary(window), nil
 	}
 	return &live{
-		summaries: plane.Shared[*trafficSummary]{Age: (*trafficSummary).age, Timeout: config.timeouts.traffic, Soon: config.timeouts.readers, Now: config.now, Look: look},
-		catalogs:  all, now: config.now, viewers: make(map[string]*viewer),
+		summaries: plane.Shared[*trafficSummary]{Age: (*trafficSummary).age, Timeout: config.timeouts.traffic,
+			Soon: config.timeouts.readers, Now: config.now, Look: look},
+		catalogs: all, now: config.now, viewers: make(map[string]*viewer),
 	}
 }
 
@@ -154,8 +156,9 @@ type liveView struct {
 	Window   float64                `json:"window"`   // seconds that the recent figures cover; 0: there are none yet
 	Services map[string]liveService `json:"services"` // by host
 	Edges    map[string]liveEdge    `json:"edges"`    // by "from to"
-	Lost     []liveLost             `json:"lost"`     // recent calls that never arrived because no instance serves their host
-	LeftOut  []string               `json:"leftOut"`  // sentences
+	// recent calls that never arrived because no instance serves their host
+	Lost    []liveLost `json:"lost"`
+	LeftOut []string   `json:"leftOut"` // sentences
 }
 
 // liveService is a service with at least one operation that the caller may call.
@@ -321,7 +324,8 @@ func (d *drawing) addEdges() {
 	operations := 0
 	for at := range all {
 		if operations += len(all[at].Operations); at >= maxShownEdges || operations > maxShownOperations {
-			d.view.LeftOut = append(d.view.LeftOut, fmt.Sprintf("There are %d pairs of callers and callees; those with fewer calls are left out.", len(all)))
+			d.view.LeftOut = append(d.view.LeftOut,
+				fmt.Sprintf("There are %d pairs of callers and callees; those with fewer calls are left out.", len(all)))
 			all = all[:at]
 			break
 		}

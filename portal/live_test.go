@@ -94,7 +94,8 @@ func watch(t *testing.T, b *bustest.Bus, options ...bus.ConnectOption) *watched 
 func (w *watched) get(header string) (status int, body string) {
 	w.t.Helper()
 	token := strings.TrimPrefix(header, "Authorization: Bearer ")
-	request, err := http.NewRequestWithContext(bus.WithActor(w.t.Context(), token), http.MethodGet, "https://portal/live.json", http.NoBody)
+	request, err := http.NewRequestWithContext(bus.WithActor(w.t.Context(), token), http.MethodGet,
+		"https://portal/live.json", http.NoBody)
 	require.NoError(w.t, err)
 	response, err := w.viewer.Do(request)
 	require.NoError(w.t, err)
@@ -341,30 +342,36 @@ func checkFilter(t *testing.T, b *bustest.Bus) {
 	serveCounter(t, internal, bus.Port(444))
 	web := b.Connect("web.example", i.Trust())
 	for route, options := range map[string][]bus.HandleOption{
-		"* /open": nil, "GET /hidden-canary": {bus.Undocumented()}, "GET /both": {bus.RequireClaims(`"keeper" in roles`)}, "* /both": nil,
+		"* /open": nil, "GET /hidden-canary": {bus.Undocumented()}, "GET /both": {bus.RequireClaims(`"keeper" in roles`)},
+		"* /both":           nil,
 		"GET /files/{name}": {bus.RequireClaims(`"keeper" in roles`)}, "GET /files/{path+}": nil,
 	} {
 		method, path, _ := strings.Cut(route, " ")
 		require.NoError(t, web.Handle(method, path, http.HandlerFunc(portaltest.Echo), options...))
 	}
-	clerk := bus.WithActor(t.Context(), strings.TrimPrefix(i.Bearer(map[string]any{"roles": []string{"hr"}, "level": 3}), "Authorization: Bearer "))
+	clerk := bus.WithActor(t.Context(), strings.TrimPrefix(i.Bearer(map[string]any{"roles": []string{"hr"}, "level": 3}),
+		"Authorization: Bearer "))
 	ordinary, secret := b.Connect("ordinary.example"), b.Connect("canary-caller.example")
 	callAs := func(ctx context.Context, from *bus.Conn, addresses ...string) {
 		for _, address := range addresses {
 			_ = from.Call(ctx, address, nil, nil)
 		}
 	}
-	callAs(t.Context(), ordinary, "https://payroll.example/headcount", "GET https://web.example/open", "GET https://web.example/both",
+	callAs(t.Context(), ordinary, "https://payroll.example/headcount", "GET https://web.example/open",
+		"GET https://web.example/both",
 		"GET https://web.example/files/a", "GET https://web.example/files/a/b", "GET https://web.example/hidden-canary")
-	callAs(clerk, secret, "GET https://payroll.example/salary?employee=ada", "GET https://payroll.example/raise?employee=ada&percent=1",
+	callAs(clerk, secret, "GET https://payroll.example/salary?employee=ada",
+		"GET https://payroll.example/raise?employee=ada&percent=1",
 		"https://canary.example/slow", "https://canary-internal.example:444/slow", "GET https://web.example/hidden-canary")
 	for _, test := range []struct {
 		name, header, services, operations string
 		canary                             []string // that it does see
 	}{
 		{"anonymous", "", "payroll.example web.example", "/files/{path+} /headcount /open", []string{"canary-version"}},
-		{"hr", i.In("hr"), "payroll.example web.example", "/files/{path+} /headcount /open /salary", []string{"canary-version", "canary-caller.example", "Salary"}},
-		{"level 3", i.Bearer(map[string]any{"roles": []string{"hr"}, "level": 3}), "payroll.example web.example", "/files/{path+} /headcount /open /raise /salary",
+		{"hr", i.In("hr"), "payroll.example web.example", "/files/{path+} /headcount /open /salary",
+			[]string{"canary-version", "canary-caller.example", "Salary"}},
+		{"level 3", i.Bearer(map[string]any{"roles": []string{"hr"}, "level": 3}), "payroll.example web.example",
+			"/files/{path+} /headcount /open /raise /salary",
 			[]string{"canary-version", "canary-caller.example", "Salary", "Raise"}},
 		{"keeper", i.In("keeper"), "canary.example payroll.example web.example", "/both /files/{name} /headcount /open /slow",
 			[]string{"canary-version", "canary-caller.example", "canary.example"}},
@@ -388,7 +395,8 @@ func checkFilter(t *testing.T, b *bustest.Bus) {
 		if all := strings.Join(paths, " "); all != test.operations {
 			t.Errorf("%s sees %s, want %s", test.name, all, test.operations)
 		}
-		for _, canary := range []string{"canary-internal", "hidden-canary", "canary-version", "canary-caller.example", "canary.example", "Salary", "Raise"} {
+		for _, canary := range []string{"canary-internal", "hidden-canary", "canary-version", "canary-caller.example",
+			"canary.example", "Salary", "Raise"} {
 			if strings.Contains(body, canary) != slices.Contains(test.canary, canary) {
 				t.Errorf("%s is there: %t, in %s", canary, strings.Contains(body, canary), body)
 			}
@@ -508,18 +516,24 @@ func TestLiveOf_UnknownHosts(t *testing.T) {
 		{"other types", `{"started":1,"served":{}}`, "its answer cannot be read"},
 		{"negative", traffic(servedBy("a", `"buckets":[-1]`)), "it reports impossible requests"},
 		{"more failed", traffic(servedBy("a", `"buckets":[1],"failed":2`)), "it reports impossible requests"},
-		{"too many buckets", traffic(servedBy("a", `"buckets":[`+strings.Repeat("0,", 19)+`1]`)), "it reports impossible requests"},
-		{"overflow", traffic(servedBy("a", `"buckets":[9223372036854775807,9223372036854775807]`)), "it reports impossible requests"},
+		{"too many buckets", traffic(servedBy("a", `"buckets":[`+strings.Repeat("0,", 19)+`1]`)),
+			"it reports impossible requests"},
+		{"overflow", traffic(servedBy("a", `"buckets":[9223372036854775807,9223372036854775807]`)),
+			"it reports impossible requests"},
 		{"beyond 64 bits", traffic(servedBy("a", `"buckets":[1e30]`)), "its answer cannot be read"},
 		{"no hostname", traffic(servedBy("<img src=x>", fine)), "it reports impossible requests"},
 		{"upper case", traffic(servedBy("A", fine)), "it reports impossible requests"},
 		{"no port", strings.Replace(traffic(servedBy("a", fine)), "443", "70000", 1), "it reports impossible requests"},
 		{"no path", strings.Replace(traffic(servedBy("a", fine)), "/add", "add", 1), "it reports impossible requests"},
-		{"a long path", strings.Replace(traffic(servedBy("a", fine)), "/add", "/"+strings.Repeat("a", 2000), 1), "it reports impossible requests"},
-		{"a control character", strings.Replace(traffic(servedBy("a", fine)), "Stranger.Add", `a\u0000b`, 1), "it reports impossible requests"},
+		{"a long path", strings.Replace(traffic(servedBy("a", fine)), "/add", "/"+strings.Repeat("a", 2000), 1),
+			"it reports impossible requests"},
+		{"a control character", strings.Replace(traffic(servedBy("a", fine)), "Stranger.Add", `a\u0000b`, 1),
+			"it reports impossible requests"},
 		{"thousands", traffic(callers...), "it reports 10000 callers and callees; the limit is 8192"},
-		{"calls of nobody", `{"started":"2000-01-01T00:00:00Z","made":[{"callee":"","buckets":[1]}]}`, "it reports impossible calls"},
-		{"negative calls", `{"started":"2000-01-01T00:00:00Z","made":[{"callee":"a","failed":-1}]}`, "it reports impossible calls"},
+		{"calls of nobody", `{"started":"2000-01-01T00:00:00Z","made":[{"callee":"","buckets":[1]}]}`,
+			"it reports impossible calls"},
+		{"negative calls", `{"started":"2000-01-01T00:00:00Z","made":[{"callee":"a","failed":-1}]}`,
+			"it reports impossible calls"},
 		{"huge", `{"x":"` + strings.Repeat("a", 4<<20) + `"}`, "the body has more than 4194304 bytes"},
 		{"silence", "hang", "it did not answer in time"},
 		{"fine", traffic(servedBy("a", fine)), ""},

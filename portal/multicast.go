@@ -80,7 +80,8 @@ func (h *multicastHandler) read(r *http.Request) (call *http.Request, path strin
 		return nil, "", bus.Errorf(http.StatusBadRequest, "the method %.40q is not forwarded", wanted.Method)
 	}
 	if len(wanted.Target) > outside.MaxURILength {
-		return nil, "", bus.Errorf(http.StatusRequestURITooLong, "a target of %d bytes exceeds the limit of %d", len(wanted.Target), outside.MaxURILength)
+		return nil, "", bus.Errorf(http.StatusRequestURITooLong, "a target of %d bytes exceeds the limit of %d",
+			len(wanted.Target), outside.MaxURILength)
 	}
 	path, query, _ := strings.Cut(wanted.Target, "?")
 	to, err := outside.AddressOf(path, h.ports)
@@ -95,7 +96,8 @@ func (h *multicastHandler) read(r *http.Request) (call *http.Request, path strin
 // request returns the request to send on the bus, in the context of the page's request: with its actor and its
 // deadline.
 func (h *multicastHandler) request(r *http.Request, to *url.URL, wanted *multicastRequest) (*http.Request, error) {
-	request, err := http.NewRequestWithContext(r.Context(), wanted.Method, "https://"+outside.HostPortal, strings.NewReader(wanted.Body))
+	request, err := http.NewRequestWithContext(r.Context(), wanted.Method, "https://"+outside.HostPortal,
+		strings.NewReader(wanted.Body))
 	if err != nil {
 		return nil, bus.Errorf(http.StatusBadRequest, "%w", err)
 	}
@@ -195,7 +197,8 @@ func (l *answerList) read(path string, response *http.Response, err error) (call
 
 // failedAnswer is the answer for an instance that acknowledged the call and did not respond.
 func failedAnswer(failed *bus.Error) callAnswer {
-	came := callAnswer{Host: failed.Host, ID: failed.ID, MsgID: failed.MsgID, Status: failed.Status, Failure: failed.Detail}
+	came := callAnswer{Host: failed.Host, ID: failed.ID, MsgID: failed.MsgID, Status: failed.Status,
+		Failure: failed.Detail}
 	if bus.IsInternal(failed) {
 		came.Failure = outside.Withheld(failed.Status, failed.MsgID)
 	}
@@ -223,7 +226,8 @@ func (l *answerList) show(came *callAnswer, body []byte) {
 // shownHeader returns the headers of an answer that are worth showing to people.
 func shownHeader(header http.Header) map[string]string {
 	shown := make(map[string]string)
-	for _, name := range []string{"Allow", "Cache-Control", "Content-Type", "Etag", "Location", "Retry-After", "Www-Authenticate"} {
+	for _, name := range []string{"Allow", "Cache-Control", "Content-Type", "Etag", "Location", "Retry-After",
+		"Www-Authenticate"} {
 		if value := header.Get(name); value != "" {
 			shown[name] = value
 		}

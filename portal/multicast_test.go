@@ -19,7 +19,8 @@ import (
 // order requests a multicast from the portal.
 func (d *testIngress) order(body string, headers ...string) portaltest.Answer {
 	d.T.Helper()
-	head := append([]string{"Host: door.example", "Connection: close", fmt.Sprintf("Content-Length: %d", len(body))}, headers...)
+	head := append([]string{"Host: door.example", "Connection: close", fmt.Sprintf("Content-Length: %d", len(body))},
+		headers...)
 	return d.Send("POST /portal/multicast HTTP/1.1\r\n"+strings.Join(head, "\r\n")+"\r\n\r\n"+body, http.MethodPost)
 }
 
@@ -65,7 +66,8 @@ func TestMulticast(t *testing.T) {
 			portaltest.Echo(w, r)
 		}
 	})
-	got := answersOf(t, entrance.order(`{"method":"PUT","target":"/web.example/a%2Fb?x=1","contentType":"text/plain","body":"é"}`, isJSON))
+	got := answersOf(t,
+		entrance.order(`{"method":"PUT","target":"/web.example/a%2Fb?x=1","contentType":"text/plain","body":"é"}`, isJSON))
 	require.Len(t, got.Answers, 3)
 	require.True(t, got.Complete)
 	ids := make(map[string]bool)
@@ -170,7 +172,8 @@ func TestMulticast_AsCaller(t *testing.T) {
 		require.Len(t, got.Answers, 1, "%.30s", test.header)
 		assert.Equal(t, test.status, got.Answers[0].Status, "%.30s", test.header)
 	}
-	if got := entrance.order(`{"method":"POST","target":"/vault.example/stones"}`, isJSON, "Authorization: Bearer x"); got.StatusCode != 401 {
+	if got := entrance.order(`{"method":"POST","target":"/vault.example/stones"}`, isJSON,
+		"Authorization: Bearer x"); got.StatusCode != 401 {
 		t.Errorf("a bad token: status %d", got.StatusCode)
 	}
 }
@@ -197,8 +200,10 @@ func TestMulticast_Refuses(t *testing.T) {
 		{good, []string{"Content-Type: text/plain"}, 415, "send application/json"},
 		{good, []string{"Content-Type: application/x-www-form-urlencoded"}, 415, "send application/json"},
 		{good, []string{"Content-Type: text/plain, application/json"}, 415, "send application/json"},
-		{good, []string{isJSON, "Sec-Fetch-Site: cross-site"}, 403, "pages of another site may not call door.example; see ingress.WithOrigins"},
-		{good, []string{isJSON, "Sec-Fetch-Site: same-site"}, 403, "pages of another site may not call door.example; see ingress.WithOrigins"},
+		{good, []string{isJSON, "Sec-Fetch-Site: cross-site"}, 403,
+			"pages of another site may not call door.example; see ingress.WithOrigins"},
+		{good, []string{isJSON, "Sec-Fetch-Site: same-site"}, 403,
+			"pages of another site may not call door.example; see ingress.WithOrigins"},
 		{`{"method":"GET","target":"/web.example:444/"}`, []string{isJSON}, 404, `port "444" is not open`},
 		{`{"method":"POST","target":"/web.example:888/cancel?id=x"}`, []string{isJSON}, 404, `port "888" is not open`},
 		{`{"method":"GET","target":"/web.example:0443/"}`, []string{isJSON}, 404, "is not open"},
@@ -209,12 +214,14 @@ func TestMulticast_Refuses(t *testing.T) {
 		{`{"method":"GET","target":"https://web.example/"}`, []string{isJSON}, 404, "is not open"},
 		{`{"method":"GET","target":""}`, []string{isJSON}, 404, "is not a hostname"},
 		{`{"method":"GET","target":"/web.example/%zz"}`, []string{isJSON}, 400, "percent sign"},
-		{`{"method":"GET","target":"/web.example/` + strings.Repeat("x", 9000) + `"}`, []string{isJSON}, 414, "exceeds the limit"},
+		{`{"method":"GET","target":"/web.example/` + strings.Repeat("x", 9000) + `"}`, []string{isJSON}, 414,
+			"exceeds the limit"},
 		{`{"method":"GET","target":"/web.example/` + strings.Repeat("x", 2000) + `"}`, []string{isJSON}, 414, ""},
 		{`{"method":"","target":"/web.example/"}`, []string{isJSON}, 400, "is not forwarded"},
 		{`{"method":"TRACE","target":"/web.example/"}`, []string{isJSON}, 400, "is not forwarded"},
 		{`{"method":"GET /","target":"/web.example/"}`, []string{isJSON}, 400, "is not forwarded"},
-		{`{"method":"GET","target":"/web.example/","contentType":"a\r\nBus-Actor: b"}`, []string{isJSON}, 400, "not a content type"},
+		{`{"method":"GET","target":"/web.example/","contentType":"a\r\nBus-Actor: b"}`, []string{isJSON}, 400,
+			"not a content type"},
 		{`{"method":"GET","target":"/web.example/","headers":{}}`, []string{isJSON}, 400, "unknown field"},
 		{good + "{}", []string{isJSON}, 400, "there is more after it"},
 		{`[]`, []string{isJSON}, 400, "not one JSON object"},
@@ -232,7 +239,8 @@ func TestMulticast_Refuses(t *testing.T) {
 	if got := entrance.Get("/portal/multicast"); got.StatusCode != http.StatusMethodNotAllowed {
 		t.Errorf("GET: status %d", got.StatusCode)
 	}
-	preflight := entrance.Send("OPTIONS /portal/multicast HTTP/1.1\r\nHost: a\r\nConnection: close\r\nOrigin: https://evil.example\r\n"+
+	preflight := entrance.Send("OPTIONS /portal/multicast HTTP/1.1\r\nHost: a\r\nConnection: close\r\nOrigin: "+
+		"https://evil.example\r\n"+
 		"Access-Control-Request-Method: POST\r\nAccess-Control-Request-Headers: content-type\r\n\r\n", http.MethodOptions)
 	assert.Equal(t, http.StatusForbidden, preflight.StatusCode)
 	assert.Empty(t, preflight.Header.Get("Access-Control-Allow-Origin"))

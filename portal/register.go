@@ -39,7 +39,8 @@ type timeouts struct {
 
 func defaultTimeouts() timeouts {
 	return timeouts{
-		discovery: 500 * time.Millisecond, documents: 1500 * time.Millisecond, traffic: 1500 * time.Millisecond, logs: 3 * time.Second,
+		discovery: 500 * time.Millisecond, documents: 1500 * time.Millisecond, traffic: 1500 * time.Millisecond,
+		logs:    3 * time.Second,
 		readers: 500 * time.Millisecond,
 	}
 }
@@ -147,7 +148,8 @@ func Register(conn *bus.Conn, options ...RegisterOption) error {
 		{"/deadletters", operators.only(operations.operate), maxOperationBytes},
 		{"/publish", operators.only(operations.publish), maxPublishBytes},
 	} {
-		if err := conn.Handle(http.MethodPost, each.path, secured(each.handler), bus.Undocumented(), bus.MaxBodyBytes(each.maxBytes)); err != nil {
+		if err := conn.Handle(http.MethodPost, each.path, secured(each.handler), bus.Undocumented(),
+			bus.MaxBodyBytes(each.maxBytes)); err != nil {
 			return fmt.Errorf("portal: %w", err)
 		}
 	}

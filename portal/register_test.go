@@ -148,7 +148,8 @@ func TestBrokenMembers(t *testing.T) {
 	entrance.publish("liar.example", text(fmt.Sprintf(whole, "calculator.example")))
 	entrance.publish("climber.example", text(fmt.Sprintf(whole, "climber.example:443/%2e./calculator.example")))
 	for host, path := range map[string]string{
-		"backslash.example": `/\\..\\..\\victim.example`, "tab.example": `/.\u0009./victim.example`, "query.example": `/?`, "fragment.example": `/#`, "delete.example": `/\u007f`,
+		"backslash.example": `/\\..\\..\\victim.example`, "tab.example": `/.\u0009./victim.example`, "query.example": `/?`,
+		"fragment.example": `/#`, "delete.example": `/\u007f`,
 	} {
 		entrance.publish(host, text(fmt.Sprintf(whole, host+":443"+path)))
 	}
@@ -290,7 +291,8 @@ func TestRegisterErrors(t *testing.T) {
 		option portal.RegisterOption
 		want   string
 	}{
-		{entrance.Bus.Connect("page.example"), portal.WithPorts(443), `portal on page.example: connect as "portal", the host that / redirects to`},
+		{entrance.Bus.Connect("page.example"), portal.WithPorts(443),
+			`portal on page.example: connect as "portal", the host that / redirects to`},
 		{entrance.Bus.Connect("portal"), portal.WithPorts(888), "port 888 is for requests of the framework itself"},
 		{conn, portal.WithPorts(443), "/openapi.json"},
 	}
@@ -359,7 +361,8 @@ func TestRegister_PathsBesideThePage(t *testing.T) {
 	entrance := open(t)
 	entrance.register()
 	for _, path := range []string{
-		"/portal/index.html", "/portal/page/main.js", "/portal/../main.js", "/portal/..%2fmain.js", "/portal/%2e%2e%5cmain.js",
+		"/portal/index.html", "/portal/page/main.js", "/portal/../main.js", "/portal/..%2fmain.js",
+		"/portal/%2e%2e%5cmain.js",
 		"/portal/%00", "/portal//etc/passwd", "/portal/main.js/", "/portal/page.go",
 	} {
 		if got := entrance.Get(path); got.StatusCode != http.StatusNotFound {
@@ -376,7 +379,8 @@ func TestPage_UnderPrefix(t *testing.T) {
 	entrance := open(t)
 	entrance.register()
 	w := httptest.NewRecorder()
-	http.StripPrefix("/bus", entrance.Handler).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/bus/portal/", http.NoBody))
+	http.StripPrefix("/bus", entrance.Handler).ServeHTTP(w,
+		httptest.NewRequest(http.MethodGet, "/bus/portal/", http.NoBody))
 	assert.Equal(t, http.StatusOK, w.Code)
 	assert.Equal(t, files(t)["index.html"], w.Body.String())
 }

@@ -84,7 +84,8 @@ func TestServeDocument_OverHTTP(t *testing.T) {
 	t.Parallel()
 	entrance := open(t)
 	var later atomic.Int64
-	entrance.register(portal.WithClock(func() time.Time { return time.Now().Add(time.Duration(later.Load())) }), portal.WithTimeouts(time.Minute))
+	entrance.register(portal.WithClock(func() time.Time { return time.Now().Add(time.Duration(later.Load())) }),
+		portal.WithTimeouts(time.Minute))
 	entrance.calculate("calculator.example")
 	entrance.awaitAnnouncements()
 	documents := []string{"openapi.json", "instances.json", "live.json"}

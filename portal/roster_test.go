@@ -48,7 +48,8 @@ func TestRoster_InventedInstances(t *testing.T) {
 // TestRoster_TooMany: the map says that instances are left out.
 func TestRoster_TooMany(t *testing.T) {
 	t.Parallel()
-	if got := portal.NotesOfCrowd(6000); !slices.Equal(got, []string{"Some instances are left out: there are too many, or they report too much."}) {
+	if got := portal.NotesOfCrowd(6000); !slices.Equal(got,
+		[]string{"Some instances are left out: there are too many, or they report too much."}) {
 		t.Errorf("the map says %q", got)
 	}
 }

@@ -166,10 +166,12 @@ func (s *inspection) otherNames(iface reflect.Type, methods []*Method, remedy st
 		switch {
 		case theirs == nil:
 		case theirs.Signature() != method.Signature():
-			errs = append(errs, fmt.Errorf("method %s is %s, but %s for the clients of %v, and what has another name gets lost: %s",
-				method.Name, method.Signature(), theirs.Signature(), iface, remedy))
+			errs = append(errs,
+				fmt.Errorf("method %s is %s, but %s for the clients of %v, and what has another name gets lost: %s",
+					method.Name, method.Signature(), theirs.Signature(), iface, remedy))
 		case theirs.Declared.text() != method.Declared.text():
-			errs = append(errs, fmt.Errorf("method %s has %s for the clients of %v: %s", method.Name, theirs.Declared.text(), iface, remedy))
+			errs = append(errs, fmt.Errorf("method %s has %s for the clients of %v: %s", method.Name, theirs.Declared.text(),
+				iface, remedy))
 		}
 	}
 	return errs

@@ -92,7 +92,8 @@ func (Clerk) Rest(a uint8) (b map[string]any) { return nil }
 
 // onlyNames names what Friend needs names for.
 func onlyNames(options ...reflectapi.Option) []reflectapi.Option {
-	return append(options, reflectapi.ParamNames("Greet", "name, times", "greeting"), reflectapi.ParamNames("Leave", "place", "farewell"))
+	return append(options, reflectapi.ParamNames("Greet", "name, times", "greeting"),
+		reflectapi.ParamNames("Leave", "place", "farewell"))
 }
 
 func TestCheckNames(t *testing.T) {
@@ -129,34 +130,44 @@ func TestCheckNames(t *testing.T) {
 		{"a comment beside the table", reflect.TypeFor[bookkeeper](), Clerk{}, nil, []string{
 			"method Page: its doc comment " + gone + "write it in bookkeeper and run go generate, or " + embed,
 		}},
-		{"a table out of date", reflect.TypeFor[cashier](), Clerk{}, []reflectapi.Option{reflectapi.SourceFS(books)}, []string{
-			"type cashier: the signature table has a different comment than the source file: run go generate",
-			"method Give: the signature table gives argument to a different type than the source file: run go generate",
-			"method Give: the signature table has a different comment than the source file: run go generate",
-			"method Take: the signature table calls argument 1 sum, the source file calls it amount: run go generate",
-			"method Take: the signature table calls argument 2 in, the source file calls it _: run go generate",
-			"method Take: the signature table calls result 1 rest, the source file calls it change: run go generate",
-		}},
+		{"a table out of date", reflect.TypeFor[cashier](), Clerk{},
+			[]reflectapi.Option{reflectapi.SourceFS(books)}, []string{
+				"type cashier: the signature table has a different comment than the source file: run go generate",
+				"method Give: the signature table gives argument to a different type than the source file: run go generate",
+				"method Give: the signature table has a different comment than the source file: run go generate",
+				"method Take: the signature table calls argument 1 sum, the source file calls it amount: run go generate",
+				"method Take: the signature table calls argument 2 in, the source file calls it _: run go generate",
+				"method Take: the signature table calls result 1 rest, the source file calls it change: run go generate",
+			}},
 		{"embedded source out of date", nil, &Calculator{}, []reflectapi.Option{reflectapi.SourceFS(edited(t,
-			"x, y int) (sum int", "a, y int) (sum int", "Distance measures", "Distance guesses", "does sums", "does more"))}, []string{
+			"x, y int) (sum int", "a, y int) (sum int", "Distance measures", "Distance guesses", "does sums",
+			"does more"))}, []string{
 			"type Calculator: the embedded source has a different comment than the source file: embed the current file",
 			"method Add: the embedded source calls argument 1 a, the source file calls it x: embed the current file",
 			"method Distance: the embedded source has a different comment than the source file: embed the current file",
 		}},
 		{"an interface without a table", greeter, Friend{}, []reflectapi.Option{reflectapi.SourceFS(naming)}, []string{
-			"type Greeter: its doc comment comes from the source file, but in production from the embedded source, which has another: write a signature table with apigen -type Greeter, or " + embed,
-			"method Greet: " + noNames + "write a signature table with apigen -type Greeter, " + embed + `, or give them with bus.ParamNames("Greet", …)`,
-			"method Leave: " + noNames + "write a signature table with apigen -type Greeter, " + embed + `, or give them with bus.ParamNames("Leave", …)`,
+			"type Greeter: its doc comment comes from the source file, but in production from the embedded source, " +
+				"which has another: write a signature table with apigen -type Greeter, or " + embed,
+			"method Greet: " + noNames + "write a signature table with apigen -type Greeter, " + embed +
+				`, or give them with bus.ParamNames("Greet", …)`,
+			"method Leave: " + noNames + "write a signature table with apigen -type Greeter, " + embed +
+				`, or give them with bus.ParamNames("Leave", …)`,
 		}},
 		{"its names in code", greeter, Friend{}, onlyNames(reflectapi.SourceFS(naming)), []string{
-			"type Greeter: its doc comment comes from the source file, but in production from the embedded source, which has another: write a signature table with apigen -type Greeter, or " + embed,
-			"method Greet: its doc comment comes from the source file, but in production from the embedded source, which has another: write a signature table with apigen -type Greeter, or " + embed,
-			"method Leave: its doc comment comes from the source file, but in production from the embedded source, which has another: write a signature table with apigen -type Greeter, or " + embed,
+			"type Greeter: its doc comment comes from the source file, but in production from the embedded source, " +
+				"which has another: write a signature table with apigen -type Greeter, or " + embed,
+			"method Greet: its doc comment comes from the source file, but in production from the embedded source, " +
+				"which has another: write a signature table with apigen -type Greeter, or " + embed,
+			"method Leave: its doc comment comes from the source file, but in production from the embedded source, " +
+				"which has another: write a signature table with apigen -type Greeter, or " + embed,
 		}},
-		{"named by the implementation alone", reflect.TypeFor[greeting.Leaver](), Friend{}, []reflectapi.Option{reflectapi.SourceFS(os.DirFS("testdata/greeting"))}, []string{
-			"method Leave: without source files and debug information, as in production, argument 1 is unnamed in greeting.go:15:" +
-				` name it, as in (a string), or give them with bus.ParamNames("Leave", …)`,
-		}},
+		{"named by the implementation alone", reflect.TypeFor[greeting.Leaver](), Friend{},
+			[]reflectapi.Option{reflectapi.SourceFS(os.DirFS("testdata/greeting"))}, []string{
+				"method Leave: without source files and debug information, as in production, argument 1 is unnamed in " +
+					"greeting.go:15:" +
+					` name it, as in (a string), or give them with bus.ParamNames("Leave", …)`,
+			}},
 		{"nil", greeter, nil, nil, []string{"the service is nil: pass a value"}},
 		{"no interface", reflect.TypeFor[Clerk](), Clerk{}, nil, []string{"reflectapi_test.Clerk is not an interface"}},
 		{"not implemented", greeter, Clerk{}, nil, []string{"reflectapi_test.Clerk does not implement greeting.Greeter"}},
@@ -183,7 +194,8 @@ func TestWarnings(t *testing.T) {
 	if warnings := describeAs[bookkeeper](t, Clerk{}, reflectapi.SourceFS(books)).Warnings; warnings != nil {
 		t.Errorf("warnings for nothing: %q", warnings)
 	}
-	if warnings := describeAs[cashier](t, Clerk{}, reflectapi.SourceFS(books), reflectapi.RequirePortableNames()).Warnings; warnings != nil {
+	if warnings := describeAs[cashier](t, Clerk{}, reflectapi.SourceFS(books),
+		reflectapi.RequirePortableNames()).Warnings; warnings != nil {
 		t.Errorf("warnings without source: %q", warnings)
 	}
 	want := []string{
@@ -198,7 +210,8 @@ func TestWarnings(t *testing.T) {
 		t.Errorf("got:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	got := describe(t, &Calculator{}, reflectapi.SourceFS(edited(t, "x, y int) (sum int", "a, y int) (sum int"))).Warnings
-	if want := []string{"method Add: the embedded source calls argument 1 a, the source file calls it x: embed the current file"}; !slices.Equal(got, want) {
+	if want := []string{"method Add: the embedded source calls argument 1 a, the source file calls it x: " +
+		"embed the current file"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

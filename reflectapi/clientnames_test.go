@@ -46,12 +46,18 @@ func TestNames_OfClients(t *testing.T) {
 		want    []string
 	}{
 		{"the same", []reflectapi.Option{reserve("item, quantity", "total"), restock, noEvents}, nil},
-		{"another result", []reflectapi.Option{reserve("item, quantity", "sum"), restock, noEvents}, []string{"method Reserve", "(sum int)", "(total int)", "[reflectapi_test.stock]"}},
-		{"other arguments", []reflectapi.Option{reserve("sku, n", "total"), restock, noEvents}, []string{"Reserve(sku string, n int)", "Reserve(item string, quantity int)", "gets lost"}},
-		{"several", []reflectapi.Option{reserve("n, item", "total"), reflectapi.ParamNames("Restock", "sku", ""), noEvents}, []string{"method Reserve", "method Restock"}},
-		{"another interface", []reflectapi.Option{reflectapi.ExcludeMethods("Reserve", "Restock"), reflectapi.ParamNames("OnSold", "sku", "")}, []string{"method OnSold", "[reflectapi_test.stockEvents]"}},
-		{"more than it", []reflectapi.Option{reserve("sku, n", "total"), restock, reflectapi.ParamNames("OnSold", "item", "")}, nil},
-		{"less than it", []reflectapi.Option{reserve("sku, n", "total"), reflectapi.ExcludeMethods("Restock", "OnSold")}, nil},
+		{"another result", []reflectapi.Option{reserve("item, quantity", "sum"), restock, noEvents},
+			[]string{"method Reserve", "(sum int)", "(total int)", "[reflectapi_test.stock]"}},
+		{"other arguments", []reflectapi.Option{reserve("sku, n", "total"), restock, noEvents},
+			[]string{"Reserve(sku string, n int)", "Reserve(item string, quantity int)", "gets lost"}},
+		{"several", []reflectapi.Option{reserve("n, item", "total"), reflectapi.ParamNames("Restock", "sku", ""), noEvents},
+			[]string{"method Reserve", "method Restock"}},
+		{"another interface", []reflectapi.Option{reflectapi.ExcludeMethods("Reserve", "Restock"),
+			reflectapi.ParamNames("OnSold", "sku", "")}, []string{"method OnSold", "[reflectapi_test.stockEvents]"}},
+		{"more than it", []reflectapi.Option{reserve("sku, n", "total"), restock,
+			reflectapi.ParamNames("OnSold", "item", "")}, nil},
+		{"less than it", []reflectapi.Option{reserve("sku, n", "total"), reflectapi.ExcludeMethods("Restock", "OnSold")},
+			nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -72,7 +78,8 @@ func TestNames_OfClients(t *testing.T) {
 func TestNames_OnlyInTheInterface(t *testing.T) {
 	t.Parallel()
 	_, err := reflectapi.Describe(depot{}, reflectapi.ParamNames("OnSold", "item", ""))
-	if want := "reflectapi_test.depot implements reflectapi_test.stock, which has the names: give the interface as the type parameter, [reflectapi_test.stock]"; errorText(err) != want {
+	if want := "reflectapi_test.depot implements reflectapi_test.stock, which has the names: give the interface as the " +
+		"type parameter, [reflectapi_test.stock]"; errorText(err) != want {
 		t.Error(err)
 	}
 }
@@ -93,7 +100,8 @@ func (door) Shut(int) error { return nil }
 func TestClientNames_Routes(t *testing.T) {
 	t.Parallel()
 	_, err := reflectapi.Describe(door{}, reflectapi.ParamNames("Shut", "id", ""))
-	want := "method Shut has //busline:route POST /doors/{id}/shut for the clients of reflectapi_test.doors: give the interface"
+	want := "method Shut has //busline:route POST /doors/{id}/shut for the clients of reflectapi_test.doors: " +
+		"give the interface"
 	assert.ErrorContains(t, err, want)
 }
 
@@ -110,7 +118,8 @@ func TestNames_GivenBesideAnInterface(t *testing.T) {
 // TestNames_OfTheInterface has the names of the interface count, whatever the implementation says.
 func TestNames_OfTheInterface(t *testing.T) {
 	t.Parallel()
-	if got := describeAs[stock](t, depot{}).Methods[0].Signature(); got != "Reserve(item string, quantity int) (total int)" {
+	if got := describeAs[stock](t,
+		depot{}).Methods[0].Signature(); got != "Reserve(item string, quantity int) (total int)" {
 		t.Error(got)
 	}
 }

@@ -27,7 +27,8 @@ type Declared struct {
 
 	Statuses []int     // of success; the first one is that of a method without httpStatusCode; none stands for 200
 	Problems []Problem // kinds of failure
-	Key      string    // of an event: the argument that orders it, as those with equal keys are handled in order; "" for none
+	// of an event: the argument that orders it, as those with equal keys are handled in order; "" for none
+	Key string
 
 	Form []FormField // of a web method: the fields and files of the form that it reads
 
@@ -300,7 +301,8 @@ func (m *Method) declare(declared Declared) error {
 	}
 	for i, problem := range declared.Problems {
 		if slices.ContainsFunc(declared.Problems[:i], func(other Problem) bool { return other.Type == problem.Type }) {
-			errs = append(errs, fmt.Errorf("%s %d %s: the type is declared twice: leave one", ProblemDirective, problem.Status, problem.Type))
+			errs = append(errs, fmt.Errorf("%s %d %s: the type is declared twice: leave one", ProblemDirective, problem.Status,
+				problem.Type))
 		}
 	}
 	return errors.Join(errs...)
@@ -332,10 +334,12 @@ func (m *Method) declareValue(declared *valueDirective) error {
 func (m *Method) checkKey(name string) error {
 	i := slices.IndexFunc(m.Args, func(v Value) bool { return v.Name == name })
 	if i < 0 {
-		return fmt.Errorf("%s %s: the method has no argument of that name%s%s", KeyDirective, name, namesIn(m.Args), similar.DidYouMean(name, namesOf(m.Args)))
+		return fmt.Errorf("%s %s: the method has no argument of that name%s%s", KeyDirective, name, namesIn(m.Args),
+			similar.DidYouMean(name, namesOf(m.Args)))
 	}
 	if t := m.Args[i].Type; !IsKey(t) {
-		return fmt.Errorf("%s %s: the argument is of type %v: use a text, an integer or a type that marshals as text", KeyDirective, name, t)
+		return fmt.Errorf("%s %s: the argument is of type %v: use a text, an integer or a type that marshals as text",
+			KeyDirective, name, t)
 	}
 	return nil
 }
@@ -383,7 +387,8 @@ func TypeDirectivesIn(comment *ast.CommentGroup) (Declared, error) {
 
 // text lists the directives of an author, for comparison.
 func (d Declared) text() string {
-	lines := slices.DeleteFunc(slices.Clone(d.Lines), func(line string) bool { return strings.HasPrefix(line, ClientDirective) })
+	lines := slices.DeleteFunc(slices.Clone(d.Lines),
+		func(line string) bool { return strings.HasPrefix(line, ClientDirective) })
 	if len(lines) == 0 {
 		return "nothing"
 	}

@@ -232,39 +232,50 @@ func (*ownError) Error() string { return "" }
 
 func TestMisfits(t *testing.T) {
 	t.Parallel()
-	const web = "is for a web method, which is exactly (w http.ResponseWriter, r *http.Request), with an error or nothing as its result"
+	const web = "is for a web method, which is exactly (w http.ResponseWriter, r *http.Request), " +
+		"with an error or nothing as its result"
 	const stream = ": take or return a []byte, or make it a web method (w http.ResponseWriter, r *http.Request)"
 	messages := map[string]string{
-		"Channel":         "argument 1 cannot be encoded as JSON: it is of type chan int",
-		"ChannelResult":   "result 1 is a channel, which cannot tell an error: for a stream return an iter.Seq2[int, error]",
-		"Callback":        "argument 1 cannot be encoded as JSON: it is of type func()",
-		"Pointer":         "argument 1 cannot be encoded as JSON: it is of type unsafe.Pointer",
-		"Complex":         "argument 1 cannot be encoded as JSON: it is of type complex128",
-		"Address":         "argument 1 cannot be encoded as JSON: it is of type uintptr",
-		"Reader":          "argument 1 cannot be encoded as JSON: it is of type io.Reader" + stream,
-		"ReaderResult":    "result 1 cannot be encoded as JSON: it is of type io.ReadCloser" + stream,
-		"Upload":          "argument 1 cannot be encoded as JSON: an element of it is of type multipart.FileHeader" + stream,
-		"File":            "argument 1 cannot be encoded as JSON: it is of type os.File" + stream,
-		"LateContext":     "argument 2 is a context.Context: it can only be the first argument",
-		"ContextResult":   "result 1 is a context.Context: it can only be the first argument",
-		"EarlyError":      "result 1 is an error: it can only be the last result",
-		"ErrorArgument":   "argument 1 is an error: it can only be the last result",
-		"OwnError":        "result 1 is of type *reflectapi_test.ownError, which implements error: declare it as error, or add an error after it",
-		"Writer":          "argument 1 " + web,
-		"Request":         "argument 1 " + web,
-		"ContextWeb":      "argument 1 " + web + " (also argument 2)",
-		"WebResult":       "argument 1 " + web + " (also argument 2)",
-		"NestedChannel":   "argument 1 cannot be encoded as JSON: field reflectapi_test.Order.Notify is of type chan string",
-		"NestedInterface": "argument 1 cannot be encoded as JSON: field reflectapi_test.Holder.Closer is of type reflectapi_test.closer, an interface, so it is unknown which type to decode: use a struct, or any",
-		"Keys":            "argument 1 cannot be encoded as JSON: a key of it is of type reflectapi_test.Point: use a string, an integer or a type that marshals as text",
-		"AnyKeys":         "argument 1 cannot be encoded as JSON: a key of it is of type interface {}: use a string, an integer or a type that marshals as text",
-		"NoFields":        "argument 1 cannot be encoded as JSON: it is of type reflectapi_test.closed, a struct without exported fields: use a string, or a type that marshals itself",
-		"Twice":           "argument 1 cannot be encoded as JSON: field reflectapi_test.linked.Links.Target is of type reflectapi_test.closed, a struct without exported fields: use a string, or a type that marshals itself (also argument 2, result 1)",
-		"Endless":         "argument 1 cannot be encoded as JSON: it is of type reflectapi_test.endless, a pointer to itself",
-		"Self":            "argument 1 cannot be encoded as JSON: it is of type reflectapi_test.Selfish, a struct that embeds itself",
-		"SelfInline":      "argument 1 cannot be encoded as JSON: an element of it is of type reflectapi_test.selfInline, a struct that embeds itself",
-		"Both":            "argument 1 cannot be encoded as JSON: it is of type chan int; argument 2 cannot be encoded as JSON: it is of type func()",
-		"Rivals":          `argument 1 cannot be encoded as JSON: fields ID and Other of reflectapi_test.rivals are both "ID" in JSON: give one of them another json tag`,
+		"Channel":       "argument 1 cannot be encoded as JSON: it is of type chan int",
+		"ChannelResult": "result 1 is a channel, which cannot tell an error: for a stream return an iter.Seq2[int, error]",
+		"Callback":      "argument 1 cannot be encoded as JSON: it is of type func()",
+		"Pointer":       "argument 1 cannot be encoded as JSON: it is of type unsafe.Pointer",
+		"Complex":       "argument 1 cannot be encoded as JSON: it is of type complex128",
+		"Address":       "argument 1 cannot be encoded as JSON: it is of type uintptr",
+		"Reader":        "argument 1 cannot be encoded as JSON: it is of type io.Reader" + stream,
+		"ReaderResult":  "result 1 cannot be encoded as JSON: it is of type io.ReadCloser" + stream,
+		"Upload":        "argument 1 cannot be encoded as JSON: an element of it is of type multipart.FileHeader" + stream,
+		"File":          "argument 1 cannot be encoded as JSON: it is of type os.File" + stream,
+		"LateContext":   "argument 2 is a context.Context: it can only be the first argument",
+		"ContextResult": "result 1 is a context.Context: it can only be the first argument",
+		"EarlyError":    "result 1 is an error: it can only be the last result",
+		"ErrorArgument": "argument 1 is an error: it can only be the last result",
+		"OwnError": "result 1 is of type *reflectapi_test.ownError, which implements error: declare it as error, " +
+			"or add an error after it",
+		"Writer":        "argument 1 " + web,
+		"Request":       "argument 1 " + web,
+		"ContextWeb":    "argument 1 " + web + " (also argument 2)",
+		"WebResult":     "argument 1 " + web + " (also argument 2)",
+		"NestedChannel": "argument 1 cannot be encoded as JSON: field reflectapi_test.Order.Notify is of type chan string",
+		"NestedInterface": "argument 1 cannot be encoded as JSON: field reflectapi_test.Holder.Closer is of type " +
+			"reflectapi_test.closer, an interface, so it is unknown which type to decode: use a struct, or any",
+		"Keys": "argument 1 cannot be encoded as JSON: a key of it is of type reflectapi_test.Point: use a string, " +
+			"an integer or a type that marshals as text",
+		"AnyKeys": "argument 1 cannot be encoded as JSON: a key of it is of type interface {}: use a string, " +
+			"an integer or a type that marshals as text",
+		"NoFields": "argument 1 cannot be encoded as JSON: it is of type reflectapi_test.closed, " +
+			"a struct without exported fields: use a string, or a type that marshals itself",
+		"Twice": "argument 1 cannot be encoded as JSON: field reflectapi_test.linked.Links.Target is of type " +
+			"reflectapi_test.closed, a struct without exported fields: use a string, or a type that marshals itself (also " +
+			"argument 2, result 1)",
+		"Endless": "argument 1 cannot be encoded as JSON: it is of type reflectapi_test.endless, a pointer to itself",
+		"Self": "argument 1 cannot be encoded as JSON: it is of type reflectapi_test.Selfish, " +
+			"a struct that embeds itself",
+		"SelfInline": "argument 1 cannot be encoded as JSON: an element of it is of type reflectapi_test.selfInline, " +
+			"a struct that embeds itself",
+		"Both": "argument 1 cannot be encoded as JSON: it is of type chan int; argument 2 cannot be encoded as JSON: " +
+			"it is of type func()",
+		"Rivals": `argument 1 cannot be encoded as JSON: fields ID and Other of reflectapi_test.rivals are both "ID" in JSON: give one of them another json tag`,
 		"Hiding": `argument 1 cannot be encoded as JSON: fields PageLimit.Limit and Quota.Most of reflectapi_test.hiding hide each other, as both are "limit" in JSON: ` +
 			`give one of them another json tag, or give the embedded reflectapi_test.Quota a json tag`,
 		"EmbeddedRivals": `argument 1 cannot be encoded as JSON: fields ID and Other of reflectapi_test.rivals are both "ID" in JSON: give one of them another json tag`,
@@ -296,15 +307,20 @@ func (Sender) Send(ctx context.Context, to chan int, at *http.Request, _ chan in
 // TestDescribe_MisfitsByName: a name says more than a position, where all are known.
 func TestDescribe_MisfitsByName(t *testing.T) {
 	t.Parallel()
-	const positions = "argument 1 cannot be encoded as JSON: it is of type chan int (also argument 3); argument 2 is for a web method, which is exactly (w http.ResponseWriter, r *http.Request), " +
-		"with an error or nothing as its result; result 1 is a channel, which cannot tell an error: for a stream return an iter.Seq2[int, error]; result 2 is of type *reflectapi_test.ownError, which implements error: declare it as error, or add an error after it"
-	names := strings.NewReplacer("argument 1", "argument to", "argument 2", "argument at", "argument 3", "argument more", "result 1", "result done", "result 2", "result failed").Replace(positions)
+	const positions = "argument 1 cannot be encoded as JSON: it is of type chan int (also argument 3); " +
+		"argument 2 is for a web method, which is exactly (w http.ResponseWriter, r *http.Request), " +
+		"with an error or nothing as its result; result 1 is a channel, which cannot tell an error: " +
+		"for a stream return an iter.Seq2[int, error]; result 2 is of type *reflectapi_test.ownError, " +
+		"which implements error: declare it as error, or add an error after it"
+	names := strings.NewReplacer("argument 1", "argument to", "argument 2", "argument at", "argument 3", "argument more",
+		"result 1", "result done", "result 2", "result failed").Replace(positions)
 	for want, options := range map[string][]reflectapi.Option{
 		positions: nil,
 		names:     {reflectapi.ParamNames("Send", "to, at, more", "done, failed")},
 	} {
 		_, err := reflectapi.Describe(Sender{}, options...)
-		if got := errorText(err); got != "method Send: "+want+"; change it, or leave it out with bus.ExcludeMethods(\"Send\")" {
+		if got := errorText(err); got != "method Send: "+want+
+			"; change it, or leave it out with bus.ExcludeMethods(\"Send\")" {
 			t.Errorf("got:  %s\nwant: %s", got, want)
 		}
 	}
@@ -323,19 +339,23 @@ func TestDescribe_Errors(t *testing.T) {
 		{"nil", nil, nil, "the service is nil: pass a value"},
 		{"nil pointer", (*Calculator)(nil), nil, "the *reflectapi_test.Calculator is nil: pass one that is not"},
 		{"no methods", nothing{}, nil, "reflectapi_test.nothing has no exported method to serve"},
-		{"no name", struct{ Calculator }{}, nil, "struct { reflectapi_test.Calculator } is a type without a name: declare one"},
-		{"pointer receiver", Calculator{}, nil, `method Distance has a pointer receiver: pass a *reflectapi_test.Calculator, or leave it out with bus.ExcludeMethods("Distance")`},
+		{"no name", struct{ Calculator }{}, nil,
+			"struct { reflectapi_test.Calculator } is a type without a name: declare one"},
+		{"pointer receiver", Calculator{}, nil,
+			`method Distance has a pointer receiver: pass a *reflectapi_test.Calculator, or leave it out with bus.ExcludeMethods("Distance")`},
 		{"nothing left", &inner{}, []reflectapi.Option{reflectapi.ExcludeMethods("Deep", "Hidden")},
 			"*reflectapi_test.inner has no exported method to serve"},
 		{"without nobody", &Calculator{}, []reflectapi.Option{reflectapi.ExcludeMethods("Subtract")},
 			"bus.ExcludeMethods: *reflectapi_test.Calculator has no method Subtract"},
 		{"names of nobody", &Calculator{}, []reflectapi.Option{reflectapi.ParamNames("Subtract", "x", "")},
 			"bus.ParamNames: *reflectapi_test.Calculator has no method Subtract"},
-		{"named twice", &Calculator{}, []reflectapi.Option{reflectapi.ParamNames("Add", "x, y", "sum"), reflectapi.ParamNames("Add", "a, b", "c")},
+		{"named twice", &Calculator{}, []reflectapi.Option{reflectapi.ParamNames("Add", "x, y", "sum"),
+			reflectapi.ParamNames("Add", "a, b", "c")},
 			"bus.ParamNames: method Add is given twice"},
 		{"no identifier", &Calculator{}, []reflectapi.Option{reflectapi.ParamNames("Add", "x y", "sum")},
 			"bus.ParamNames: method Add: \"x y\" is not a Go identifier\n" +
-				"method Add: code: names for 1 arguments (x y) and 1 results (sum), but the method has 2 and 1, context and error not counted"},
+				"method Add: code: names for 1 arguments (x y) and 1 results (sum), but the method has 2 and 1, " +
+				"context and error not counted"},
 		{"keyword", &Calculator{}, []reflectapi.Option{reflectapi.ParamNames("Add", "x, type", "sum")},
 			`bus.ParamNames: method Add: "type" is not a Go identifier`},
 		{"blank", &Calculator{}, []reflectapi.Option{reflectapi.ParamNames("Add", "_, y", "sum")},
@@ -343,11 +363,14 @@ func TestDescribe_Errors(t *testing.T) {
 		{"one name for two", &Calculator{}, []reflectapi.Option{reflectapi.ParamNames("Add", "x, x", "sum")},
 			"bus.ParamNames: method Add: the name x is used for two values"},
 		{"too many", &Calculator{}, []reflectapi.Option{reflectapi.ParamNames("Forget", "x", "")},
-			"method Forget: code: names for 1 arguments (x) and 0 results (), but the method has 0 and 0, context and error not counted"},
+			"method Forget: code: names for 1 arguments (x) and 0 results (), but the method has 0 and 0, " +
+				"context and error not counted"},
 		{"web method", &Calculator{}, []reflectapi.Option{reflectapi.ParamNames("Home", "w, r", "")},
-			"method Home: code: names for 2 arguments (w, r) and 0 results (), but the method has 0 and 0, context and error not counted"},
+			"method Home: code: names for 2 arguments (w, r) and 0 results (), but the method has 0 and 0, " +
+				"context and error not counted"},
 		{"all at once", unserved{}, []reflectapi.Option{reflectapi.ExcludeMethods("X"), reflectapi.ParamNames("Y", "", "")},
-			"bus.ExcludeMethods: reflectapi_test.unserved has no method X\nbus.ParamNames: reflectapi_test.unserved has no method Y"},
+			"bus.ExcludeMethods: reflectapi_test.unserved has no method X\nbus.ParamNames: reflectapi_test.unserved has no " +
+				"method Y"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -368,7 +391,8 @@ func TestDescribeAs_Errors(t *testing.T) {
 		{"nil", nil, Calculator{}, "<nil> is not an interface"},
 		{"no interface", reflect.TypeFor[Calculator](), Calculator{}, "reflectapi_test.Calculator is not an interface"},
 		{"nil value", reflect.TypeFor[speaker](), nil, "the service is nil: pass a value"},
-		{"not implemented", reflect.TypeFor[speaker](), Calculator{}, "reflectapi_test.Calculator does not implement reflectapi_test.speaker"},
+		{"not implemented", reflect.TypeFor[speaker](), Calculator{},
+			"reflectapi_test.Calculator does not implement reflectapi_test.speaker"},
 		{"no methods", reflect.TypeFor[any](), Calculator{}, "interface {} is a type without a name: declare one"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

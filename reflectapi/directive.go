@@ -72,14 +72,18 @@ func Directives() []Directive {
 		{ArgDirective, value, "limit minimum=1 default=20 page size", false, OfCall | OfEvent, (*Declared).readArg},
 		{ResultDirective, value, "id number of the order", false, OfCall, (*Declared).readResult},
 		{StatusDirective, "different statuses from 200 to 399", "201", true, OfCall, (*Declared).readStatuses},
-		{ProblemDirective, "a status from 400 to 599, a type, and the Go type of the details if it has some", "409 out-of-stock OutOfStock", false, OfCall, (*Declared).readProblem},
-		{RouteDirective, "an HTTP method and a path", "POST /orders/{id}/cancel", true, OfCall | OfWebMethod, (*Declared).readRoute},
+		{ProblemDirective, "a status from 400 to 599, a type, and the Go type of the details if it has some",
+			"409 out-of-stock OutOfStock", false, OfCall, (*Declared).readProblem},
+		{RouteDirective, "an HTTP method and a path", "POST /orders/{id}/cancel", true, OfCall | OfWebMethod,
+			(*Declared).readRoute},
 		{MethodDirective, "an HTTP method", "PUT", true, OfCall | OfWebMethod, (*Declared).readMethod},
 		{PortDirective, "a port from 1 to 65535", "444", true, OfCall | OfWebMethod | OfInterface, (*Declared).readPort},
 		{ResourceDirective, "a collection", "orders", true, OfInterface, (*Declared).readResource},
 		{KeyDirective, "the name of one argument", "number", true, OfEvent, (*Declared).readKey},
-		{FieldDirective, "a name and a type, then keywords, a description or both", "title string required maxLength=80 title of the page", false, OfWebMethod, (*Declared).readField},
-		{ClientDirective, "the type of the client, and the port of its host", "", true, OfInterface | OfEventInterface, (*Declared).readClient},
+		{FieldDirective, "a name and a type, then keywords, a description or both",
+			"title string required maxLength=80 title of the page", false, OfWebMethod, (*Declared).readField},
+		{ClientDirective, "the type of the client, and the port of its host", "", true, OfInterface | OfEventInterface,
+			(*Declared).readClient},
 	}
 }
 

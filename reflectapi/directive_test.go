@@ -68,17 +68,22 @@ func (mailbox) Send(int) error { return nil }
 func TestDirectives_InEmbeddedSource(t *testing.T) {
 	t.Parallel()
 	describe := func(comment, ofMethod string) error {
-		text := "package reflectapi_test\n\n" + comment + "\ntype sender interface {\n" + ofMethod + "\n\tSend(id int) error\n}\n"
-		_, err := reflectapi.DescribeAs(reflect.TypeFor[sender](), mailbox{}, reflectapi.SourceFS(fstest.MapFS{"api.go": {Data: []byte(text)}}))
+		text := "package reflectapi_test\n\n" + comment + "\ntype sender interface {\n" + ofMethod +
+			"\n\tSend(id int) error\n}\n"
+		_, err := reflectapi.DescribeAs(reflect.TypeFor[sender](), mailbox{},
+			reflectapi.SourceFS(fstest.MapFS{"api.go": {Data: []byte(text)}}))
 		return err
 	}
 	for want, err := range map[string]error{
-		"method Send: embedded source: api.go:7: its comment has more than one //busline:key: leave one":                                    describe("", "//busline:key\tid\n//busline:key id"),
-		"type sender: embedded source: api.go:3: its comment has \"// busline:port 444\", which declares nothing: write //busline:port 444": describe("// busline:port 444", ""),
+		"method Send: embedded source: api.go:7: its comment has more than one //busline:key: leave one": describe("",
+			"//busline:key\tid\n//busline:key id"),
+		"type sender: embedded source: api.go:3: its comment has \"// busline:port 444\", which declares nothing: " +
+			"write //busline:port 444": describe("// busline:port 444", ""),
 	} {
 		assert.EqualError(t, err, want)
 	}
-	require.NoError(t, describe("// Sender sends; //busline:port is not declared.", "\t// Send sends.\n\t//\n\t//busline:arg\tid\tminimum=1 of the letter"))
+	require.NoError(t, describe("// Sender sends; //busline:port is not declared.",
+		"\t// Send sends.\n\t//\n\t//busline:arg\tid\tminimum=1 of the letter"))
 }
 
 type jotted interface{ Jot(id int) error }
@@ -90,5 +95,6 @@ func (mailbox) Jot(int) error { return nil }
 func TestDirectives_InTable(t *testing.T) {
 	t.Parallel()
 	_, err := reflectapi.DescribeAs(reflect.TypeFor[jotted](), mailbox{})
-	assert.ErrorContains(t, err, `is wrong about method Jot: its comment has "// busline:arg id minimum=1", which declares nothing: write //busline:arg id minimum=1: run go generate`)
+	assert.ErrorContains(t, err,
+		`is wrong about method Jot: its comment has "// busline:arg id minimum=1", which declares nothing: write //busline:arg id minimum=1: run go generate`)
 }

@@ -32,7 +32,8 @@ func buildTable(t *testing.T, measured []measurement) string {
 		table += "| `" + m.build + "` | " + m.source + " |"
 		for _, column := range columns {
 			cell := agreed(t, m.build+", "+column.title, m.answers, func(a *answer) (string, bool) {
-				counts := a.origin == column.origin && isRegular(a.method) && (a.isOfInterface() == column.iface || a.origin != "nothing")
+				counts := a.origin == column.origin && isRegular(a.method) &&
+					(a.isOfInterface() == column.iface || a.origin != "nothing")
 				return a.origins(), counts
 			})
 			table += " " + cell + " |"
@@ -68,7 +69,8 @@ func (s shape) has(method string) bool {
 // methodTable is the table of methods: which source can name them.
 func methodTable(t *testing.T, measured []measurement) string {
 	t.Helper()
-	table := "| method | source file | DWARF | names in code | signature table | embedded source |\n|---|---|---|---|---|---|\n"
+	table := "| method | source file | DWARF | names in code | signature table | embedded source " +
+		"|\n|---|---|---|---|---|---|\n"
 	for _, shape := range shapes {
 		table += "| " + shape.label + " |"
 		for _, column := range []string{"source file", "DWARF", "code", "table", "embedded"} {

@@ -15,8 +15,10 @@ import (
 // FormField describes a field or a file of the form that a web method reads. It changes nothing of what is served: the
 // method itself still has to check what it reads.
 type FormField struct {
-	Name  string // "photo"
-	Type  string // "string", "integer", "number", "boolean"; "file", or the media types of a file: "image/png,image/jpeg"; after "[]" for several of the name
+	Name string // "photo"
+	// "string", "integer", "number", "boolean"; "file", or the media types of a file: "image/png,image/jpeg"; after "[]"
+	// for several of the name
+	Type  string
 	About string // keywords, a description or both, as in //busline:arg: "required maxLength=80 title of the page"
 }
 
@@ -94,7 +96,8 @@ type formField struct {
 // formTypes returns the types of the fields that are not files.
 func formTypes() map[string]reflect.Type {
 	return map[string]reflect.Type{
-		"string": reflect.TypeFor[string](), "integer": reflect.TypeFor[int64](), "number": reflect.TypeFor[float64](), "boolean": reflect.TypeFor[bool](),
+		"string": reflect.TypeFor[string](), "integer": reflect.TypeFor[int64](), "number": reflect.TypeFor[float64](),
+		"boolean": reflect.TypeFor[bool](),
 	}
 }
 
@@ -132,7 +135,8 @@ func fileTypes(kind string) (string, error) {
 	}
 	all := strings.Split(kind, ",")
 	for _, one := range all {
-		if parsed, parameters, err := mime.ParseMediaType(one); err != nil || len(parameters) > 0 || !strings.Contains(parsed, "/") {
+		if parsed, parameters, err := mime.ParseMediaType(one); err != nil || len(parameters) > 0 ||
+			!strings.Contains(parsed, "/") {
 			types := []string{"string", "integer", "number", "boolean", "file"}
 			return "", fmt.Errorf("the type %q is none of %s and media types of a file such as image/png,image/jpeg%s",
 				kind, strings.Join(types, ", "), similar.DidYouMean(kind, types))

@@ -47,8 +47,9 @@ func (lostError) Error() (text string) { return "lost" }
 func TestInterface_EmbedsAnother(t *testing.T) {
 	t.Parallel()
 	for name, options := range map[string][]reflectapi.Option{
-		"on disk":  nil,
-		"embedded": {reflectapi.RequirePortableNames(), reflectapi.SourceFS(visits), reflectapi.SourceFS(os.DirFS("testdata/greeting"))},
+		"on disk": nil,
+		"embedded": {reflectapi.RequirePortableNames(), reflectapi.SourceFS(visits),
+			reflectapi.SourceFS(os.DirFS("testdata/greeting"))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -79,7 +80,8 @@ func TestInterface_CannotBeRead(t *testing.T) {
 	}{
 		{"of the standard library",
 			reflect.TypeFor[io.Reader](), nil,
-			"method Read: no names for 1 argument and 1 result (code: none given; signature table: none; embedded source: none given;" +
+			"method Read: no names for 1 argument and 1 result (code: none given; signature table: none; embedded source: " +
+				"none given;" +
 				" source file: package io is in another module; DWARF: it has no methods of interfaces);" +
 				" write a signature table with apigen -type Reader," + remedy + `"Read", …)`,
 		},
@@ -91,7 +93,8 @@ func TestInterface_CannotBeRead(t *testing.T) {
 		},
 		{"portable",
 			reflect.TypeFor[politeness.Leaver](), []reflectapi.Option{reflectapi.RequirePortableNames(), implementation},
-			"method Leave: no names for 1 argument and 1 result (code: none given; signature table: none; embedded source: greeting.Leaver is not in it);" +
+			"method Leave: no names for 1 argument and 1 result (code: none given; signature table: none; embedded source: " +
+				"greeting.Leaver is not in it);" +
 				" write a signature table with apigen -type Leaver," + remedy + `"Leave", …)`,
 		},
 	} {
@@ -101,7 +104,8 @@ func TestInterface_CannotBeRead(t *testing.T) {
 			assert.EqualError(t, err, test.want)
 		})
 	}
-	wantSignatures(t, describeAs[error](t, lostError{}, reflectapi.ParamNames("Error", "", "text")), "Error() (text string)")
+	wantSignatures(t, describeAs[error](t, lostError{}, reflectapi.ParamNames("Error", "", "text")),
+		"Error() (text string)")
 	service := describeAs[io.Reader](t, Tourist{}, reflectapi.ParamNames("Read", "p", "n"))
 	wantSignatures(t, service, "Read(p []byte) (n int)")
 	if doc := method(t, service, "Read").Doc; doc != "Read is from the standard library." {
@@ -111,7 +115,8 @@ func TestInterface_CannotBeRead(t *testing.T) {
 
 func TestPortable(t *testing.T) {
 	t.Parallel()
-	_, err := reflectapi.Describe(Tourist{}, reflectapi.RequirePortableNames(), reflectapi.ExcludeMethods("Greet", "Leave", "Read"))
+	_, err := reflectapi.Describe(Tourist{}, reflectapi.RequirePortableNames(),
+		reflectapi.ExcludeMethods("Greet", "Leave", "Read"))
 	const want = "method Visit: no names for 1 argument and 1 result (code: none given; embedded source: none given);" +
 		` embed the source with bus.SourceFS, or give them with bus.ParamNames("Visit", …)`
 	assert.EqualError(t, err, want)

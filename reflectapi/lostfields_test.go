@@ -54,8 +54,10 @@ func TestLostFields(t *testing.T) {
 	t.Parallel()
 	const remedy = " as a field with a name, or write a MarshalJSON and an UnmarshalJSON"
 	want := []string{
-		"type reflectapi_test.stamp: its JSON is that of the embedded time.Time, without Note, By: declare the time.Time" + remedy,
-		"type reflectapi_test.peer: its JSON is that of the embedded netip.Addr, without Port: declare the netip.Addr" + remedy,
+		"type reflectapi_test.stamp: its JSON is that of the embedded time.Time, without Note, By: declare the time.Time" +
+			remedy,
+		"type reflectapi_test.peer: its JSON is that of the embedded netip.Addr, without Port: declare the netip.Addr" +
+			remedy,
 	}
 	got := describe(t, diary{}).Warnings
 	slices.Sort(got)

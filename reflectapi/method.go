@@ -27,10 +27,11 @@ const (
 
 // Value is one named argument or result.
 type Value struct {
-	Name     string // as declared, e.g. "sum"
-	Type     reflect.Type
-	Tag      reflect.StructTag // what directives declare of it, as the jsonschema tag of a field; "" if they declare nothing
-	Optional bool              // an argument may be missing although its zero value does not fit
+	Name string // as declared, e.g. "sum"
+	Type reflect.Type
+	// what directives declare of it, as the jsonschema tag of a field; "" if they declare nothing
+	Tag      reflect.StructTag
+	Optional bool // an argument may be missing although its zero value does not fit
 }
 
 // Method is one exported method, described and ready to be called. Describe makes it; it is immutable, and is safe for
@@ -99,8 +100,9 @@ type signature struct {
 	kind     Kind
 	params   []reflect.Type // including the context
 	outcomes []reflect.Type // including the error
-	args     []reflect.Type // params without the context; results are outcomes without the error, or the element of a stream
-	results  []reflect.Type
+	// params without the context; results are outcomes without the error, or the element of a stream
+	args    []reflect.Type
+	results []reflect.Type
 
 	takesContext, returnsError, variadic, streams bool
 }
@@ -199,7 +201,8 @@ func unsupportedType(t reflect.Type) string {
 	case reflect.TypeFor[error]():
 		return "is an error: it can only be the last result"
 	case reflect.TypeFor[http.ResponseWriter](), reflect.TypeFor[*http.Request](), reflect.TypeFor[http.Request]():
-		return "is for a web method, which is exactly (w http.ResponseWriter, r *http.Request), with an error or nothing as its result"
+		return "is for a web method, which is exactly (w http.ResponseWriter, r *http.Request), with an error or nothing " +
+			"as its result"
 	}
 	if obstacle := schema.Unencodable(t); obstacle != "" {
 		return "cannot be encoded as JSON: " + obstacle

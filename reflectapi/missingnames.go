@@ -57,7 +57,8 @@ func sourceRemedy(method string, of *methodDecl) string {
 	case isLanguages(of.receiver):
 		return namesOption(method)
 	case of.isInterface():
-		return fmt.Sprintf("write a signature table with apigen -type %s, embed the source with bus.SourceFS, or %s", of.typeName(), namesOption(method))
+		return fmt.Sprintf("write a signature table with apigen -type %s, embed the source with bus.SourceFS, or %s",
+			of.typeName(), namesOption(method))
 	}
 	return "embed the source with bus.SourceFS, or " + namesOption(method)
 }
@@ -85,7 +86,8 @@ func (s *nameSearch) unnamed(of *methodDecl) error {
 		method: s.method.Name,
 		gap:    true,
 		reason: fmt.Sprintf("%s unnamed in %s:", s.gap.where(), place),
-		remedy: fmt.Sprintf("name %s, as in %s%s, or %s%s", them, s.gap.example(of.shape, s.method.home), generate, namesOption(s.method.Name), mock),
+		remedy: fmt.Sprintf("name %s, as in %s%s, or %s%s", them, s.gap.example(of.shape, s.method.home), generate,
+			namesOption(s.method.Name), mock),
 	}
 }
 
@@ -99,7 +101,8 @@ func mockError(t reflect.Type, s *settings) error {
 	}
 	for _, method := range []string{"EXPECT", "AssertExpectations"} {
 		if hasMethod(t, method) && !s.leavesOut(method) {
-			return fmt.Errorf("%v looks like a mock, because it has a method %s: serve it as its interface: %s", t, method, serveMock)
+			return fmt.Errorf("%v looks like a mock, because it has a method %s: serve it as its interface: %s", t,
+				method, serveMock)
 		}
 	}
 	return nil

@@ -43,11 +43,14 @@ func TestMock_WithoutItsInterface(t *testing.T) {
 	}{
 		{"pointer", &mocked{}, nil, "*reflectapi_test.mocked looks like a mock, because it has a method EXPECT" + remedy},
 		{"value", mocked{}, nil, "reflectapi_test.mocked looks like a mock, because it has a method EXPECT" + remedy},
-		{"options", &mocked{}, []reflectapi.Option{reflectapi.ExcludeMethods("Give")}, "bus.ExcludeMethods: *reflectapi_test.mocked has no method Give\n" +
-			"*reflectapi_test.mocked looks like a mock, because it has a method EXPECT" + remedy},
-		{"another kind", &asserted{}, []reflectapi.Option{reflectapi.ExcludeMethods("EXPECT")}, "*reflectapi_test.asserted looks like a mock, because it has a method AssertExpectations" + remedy},
-		{"left out", &mocked{}, []reflectapi.Option{reflectapi.ExcludeMethods("EXPECT")}, "method Pair: results 1 and 2 are unnamed in mock_test.go:N: " +
-			`name them, as in (a string, b string), or give them with bus.ParamNames("Pair", …); serve a mock as its interface: bus.Serve[API](conn, mock)`},
+		{"options", &mocked{}, []reflectapi.Option{reflectapi.ExcludeMethods("Give")},
+			"bus.ExcludeMethods: *reflectapi_test.mocked has no method Give\n" +
+				"*reflectapi_test.mocked looks like a mock, because it has a method EXPECT" + remedy},
+		{"another kind", &asserted{}, []reflectapi.Option{reflectapi.ExcludeMethods("EXPECT")},
+			"*reflectapi_test.asserted looks like a mock, because it has a method AssertExpectations" + remedy},
+		{"left out", &mocked{}, []reflectapi.Option{reflectapi.ExcludeMethods("EXPECT")},
+			"method Pair: results 1 and 2 are unnamed in mock_test.go:N: " +
+				`name them, as in (a string, b string), or give them with bus.ParamNames("Pair", …); serve a mock as its interface: bus.Serve[API](conn, mock)`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -61,7 +64,8 @@ func TestMock_WithoutItsInterface(t *testing.T) {
 
 func TestMock_AsItsInterface(t *testing.T) {
 	t.Parallel()
-	service, err := reflectapi.DescribeAs(reflect.TypeFor[greeting.Greeter](), &mocked{}, reflectapi.ParamNames("Leave", "reason", "farewell"))
+	service, err := reflectapi.DescribeAs(reflect.TypeFor[greeting.Greeter](), &mocked{},
+		reflectapi.ParamNames("Leave", "reason", "farewell"))
 	require.NoError(t, err)
 	wantSignatures(t, service, "Greet(name string, times int) (greeting string)", "Leave(reason string) (farewell string)")
 }

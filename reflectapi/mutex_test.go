@@ -28,7 +28,8 @@ func (c *counter) Next() (n int) {
 func TestDescribe_EmbeddedMutexIsNotServed(t *testing.T) {
 	t.Parallel()
 	_, err := reflectapi.Describe(&counter{})
-	for _, text := range []string{"method Lock: it is promoted from the embedded sync.Mutex", "method TryLock", "method Unlock", `bus.ExcludeMethods("Lock")`} {
+	for _, text := range []string{"method Lock: it is promoted from the embedded sync.Mutex", "method TryLock",
+		"method Unlock", `bus.ExcludeMethods("Lock")`} {
 		assert.ErrorContains(t, err, text)
 	}
 	service, err := reflectapi.Describe(&counter{}, reflectapi.ExcludeMethods("Lock", "TryLock", "Unlock"))

@@ -268,9 +268,11 @@ func (s *nameSearch) takeDeclared(found declaration, from source, about *methodD
 func checkOrigin(origin string, about *methodDecl, declared Declared) error {
 	switch {
 	case !about.isInterface():
-		return fmt.Errorf("its comment has %s, which is for interfaces: use the options of bus.Serve and tags of structs, or serve an interface", declared.Lines[0])
+		return fmt.Errorf("its comment has %s, which is for interfaces: use the options of bus.Serve and tags of structs, "+
+			"or serve an interface", declared.Lines[0])
 	case origin != originTable && origin != originEmbedded:
-		return fmt.Errorf("its comment has %s, which production would not know: write a signature table with apigen -type %s", declared.Lines[0], about.typeName())
+		return fmt.Errorf("its comment has %s, which production would not know: write a signature table with apigen -type %s",
+			declared.Lines[0], about.typeName())
 	default:
 		return nil
 	}

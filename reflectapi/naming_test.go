@@ -128,7 +128,8 @@ func TestSource_ContradictsTheProgram(t *testing.T) {
 		},
 		{"map element",
 			[2]string{"map[string][]*Point", "map[string][]bool"},
-			"method Remember: embedded source: services_test.go:N: parameter 1 is not of type map[string][]*reflectapi_test.Point, as it is in the program",
+			"method Remember: embedded source: services_test.go:N: parameter 1 is not of type " +
+				"map[string][]*reflectapi_test.Point, as it is in the program",
 		},
 		{"variadic",
 			[2]string{"more ...int", "more ...bool"},
@@ -190,7 +191,8 @@ func TestMissingNames(t *testing.T) {
 	if got := lineNumber.ReplaceAllString(err.Error(), "go:N"); got != want {
 		t.Errorf("got:\n%v\nwant:\n%s", err, want)
 	}
-	service := describe(t, Anonymous{}, reflectapi.ExcludeMethods("Args", "Everything", "HalfBlank", "Results"), reflectapi.ParamNames("Blank", "x, y", "ok"))
+	service := describe(t, Anonymous{}, reflectapi.ExcludeMethods("Args", "Everything", "HalfBlank", "Results"),
+		reflectapi.ParamNames("Blank", "x, y", "ok"))
 	wantSignatures(t, service, "Blank(x int, y int) (ok bool)", "Single(x int) (result int)")
 }
 
@@ -226,9 +228,11 @@ func TestDescribeAs_InterfaceOfAnotherPackage(t *testing.T) {
 
 func TestDescribeAs_EmbeddedInterface(t *testing.T) {
 	t.Parallel()
-	const declaration = "package greeting\n\ntype Greeter interface {\n\tGreet(a string, b int) (c string, err error)\n\tLeave(d string) (e string)\n}\n"
+	const declaration = "package greeting\n\ntype Greeter interface {\n\tGreet(a string, b int) (c string, " +
+		"err error)\n\tLeave(d string) (e string)\n}\n"
 	iface := reflect.TypeFor[greeting.Greeter]()
-	service, err := reflectapi.DescribeAs(iface, Friend{}, reflectapi.SourceFS(fstest.MapFS{"x.go": {Data: []byte(declaration)}}))
+	service, err := reflectapi.DescribeAs(iface, Friend{},
+		reflectapi.SourceFS(fstest.MapFS{"x.go": {Data: []byte(declaration)}}))
 	require.NoError(t, err)
 	wantSignatures(t, service, "Greet(a string, b int) (c string)", "Leave(d string) (e string)")
 	if doc := method(t, service, "Greet").Doc; doc != "Greet greets a person." {
@@ -250,7 +254,8 @@ func TestDescribeAs_EmbeddedInterface(t *testing.T) {
 func TestCircularInterfaces(t *testing.T) {
 	t.Parallel()
 	const circular = "package greeting\n\ntype Greeter interface{ Leaver }\n\ntype Leaver interface{ Greeter }\n"
-	service, err := reflectapi.DescribeAs(reflect.TypeFor[greeting.Greeter](), Friend{}, reflectapi.SourceFS(fstest.MapFS{"x.go": {Data: []byte(circular)}}))
+	service, err := reflectapi.DescribeAs(reflect.TypeFor[greeting.Greeter](), Friend{},
+		reflectapi.SourceFS(fstest.MapFS{"x.go": {Data: []byte(circular)}}))
 	require.NoError(t, err)
 	if greet := method(t, service, "Greet"); greet.Origin != "source file" {
 		t.Errorf("Greet from %s", greet.Origin)
@@ -267,8 +272,10 @@ func TestDescribeAs_InterfaceInTheSameTestFile(t *testing.T) {
 // Test files do not count for what is declared outside of them.
 func TestNaming_TestFilesDoNotCount(t *testing.T) {
 	t.Parallel()
-	source := fstest.MapFS{"x_test.go": {Data: []byte("package greeting\n\ntype Host struct{}\n\ntype Greeter interface{ Greet(x string, y int) (z string, err error) }\n")}}
-	service, err := reflectapi.DescribeAs(reflect.TypeFor[greeting.Greeter](), greeting.Host{}, reflectapi.SourceFS(source))
+	source := fstest.MapFS{"x_test.go": {Data: []byte("package greeting\n\ntype Host struct{}\n\ntype Greeter " +
+		"interface{ Greet(x string, y int) (z string, err error) }\n")}}
+	service, err := reflectapi.DescribeAs(reflect.TypeFor[greeting.Greeter](), greeting.Host{},
+		reflectapi.SourceFS(source))
 	require.NoError(t, err)
 	greet := method(t, service, "Greet")
 	assert.Equal(t, "source file", greet.Origin, greet.Signature())

@@ -42,8 +42,10 @@ func (porter) Show() (badge shown)                  { return 0 }
 func TestOneWays(t *testing.T) {
 	t.Parallel()
 	want := []string{
-		"type reflectapi_test.shown: it writes itself without a method UnmarshalText or UnmarshalJSON, so that callers who send what the document says get 400: add one",
-		"type reflectapi_test.taken: it reads itself without a method MarshalText or MarshalJSON, so that callers who send what the document says get 400: add one",
+		"type reflectapi_test.shown: it writes itself without a method UnmarshalText or UnmarshalJSON, " +
+			"so that callers who send what the document says get 400: add one",
+		"type reflectapi_test.taken: it reads itself without a method MarshalText or MarshalJSON, so that callers who send " +
+			"what the document says get 400: add one",
 	}
 	if got := describe(t, porter{}).Warnings; !slices.Equal(got, want) {
 		t.Errorf("got:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

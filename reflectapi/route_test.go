@@ -65,7 +65,8 @@ type confused interface {
 
 func TestDeclaredRoute(t *testing.T) {
 	t.Parallel()
-	for _, options := range [][]reflectapi.Option{nil, {reflectapi.RequirePortableNames()}, {reflectapi.ParamNames("Close", "id", "")}} {
+	for _, options := range [][]reflectapi.Option{nil, {reflectapi.RequirePortableNames()},
+		{reflectapi.ParamNames("Close", "id", "")}} {
 		service := describeAs[routed](t, bank{}, options...)
 		got := service.Methods[0]
 		assert.Equal(t, "POST /accounts/{id}/close", got.Declared.HTTPMethod+" "+got.Declared.Path)
@@ -77,7 +78,8 @@ func TestDeclaredRoute(t *testing.T) {
 func TestRoute_OfAnOldTable(t *testing.T) {
 	t.Parallel()
 	service := describeAs[overdue](t, bank{})
-	want := "method Close: the signature table declares nothing, the source file declares //busline:route POST /accounts/{id}/close: run go generate"
+	want := "method Close: the signature table declares nothing, the source file declares //busline:route POST " +
+		"/accounts/{id}/close: run go generate"
 	require.Len(t, service.Warnings, 1)
 	assert.Equal(t, want, service.Warnings[0])
 	assert.Empty(t, service.Methods[0].Declared)
@@ -86,13 +88,17 @@ func TestRoute_OfAnOldTable(t *testing.T) {
 func TestRoute_Refused(t *testing.T) {
 	t.Parallel()
 	for want, describe := range map[string]func() (*reflectapi.Service, error){
-		"method Close: source file: its comment has //busline:route POST /accounts/{id}/close, which production would not know: write a signature table with apigen -type tableless": func() (*reflectapi.Service, error) {
+		"method Close: source file: its comment has //busline:route POST /accounts/{id}/close, which production would not " +
+			"know: write a signature table with apigen -type tableless": func() (*reflectapi.Service, error) {
 			return reflectapi.DescribeAs(reflect.TypeFor[tableless](), bank{})
 		},
-		"method Count: source file: its comment has //busline:route POST /count/{n}, which is for interfaces: use the options of bus.Serve and tags of structs, or serve an interface": func() (*reflectapi.Service, error) {
+		"method Count: source file: its comment has //busline:route POST /count/{n}, which is for interfaces: " +
+			"use the options of bus.Serve and tags of structs, or serve an interface": func() (*reflectapi.Service, error) {
 			return reflectapi.Describe(abacus{})
 		},
-		"its comment has //busline:path, which is not a directive: there are //busline:arg, //busline:result, //busline:status, //busline:problem, //busline:route, //busline:method, //busline:port, //busline:resource, //busline:key, //busline:field": func() (*reflectapi.Service, error) {
+		"its comment has //busline:path, which is not a directive: there are //busline:arg, //busline:result, " +
+			"//busline:status, //busline:problem, //busline:route, //busline:method, //busline:port, //busline:resource, " +
+			"//busline:key, //busline:field": func() (*reflectapi.Service, error) {
 			return reflectapi.DescribeAs(reflect.TypeFor[confused](), abacus{})
 		},
 	} {

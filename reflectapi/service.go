@@ -105,7 +105,9 @@ func unreachable(t reflect.Type, s *settings) []error {
 	var errs []error
 	for m := range reflect.PointerTo(t).Methods() {
 		if _, reachable := t.MethodByName(m.Name); !reachable && !s.leavesOut(m.Name) {
-			errs = append(errs, fmt.Errorf("method %s has a pointer receiver: pass a *%v, or leave it out with bus.ExcludeMethods(%q)", m.Name, t, m.Name))
+			errs = append(errs,
+				fmt.Errorf("method %s has a pointer receiver: pass a *%v, or leave it out with bus.ExcludeMethods(%q)",
+					m.Name, t, m.Name))
 		}
 	}
 	return errs
@@ -159,7 +161,8 @@ func (s *inspection) service() (*Service, error) {
 	if service.Declared = declared; err != nil {
 		errs = append(errs, err)
 	}
-	errs = slices.Concat(s.errs, s.naming.tables.errors(), errs, s.clientNameErrors(service.Methods), schema.MisspelledTags(s.values()))
+	errs = slices.Concat(s.errs, s.naming.tables.errors(), errs, s.clientNameErrors(service.Methods),
+		schema.MisspelledTags(s.values()))
 	if len(errs) == 0 && len(service.Methods) == 0 {
 		errs = append(errs, fmt.Errorf("%v has no exported method to serve", s.as))
 	}

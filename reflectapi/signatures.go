@@ -122,7 +122,8 @@ func candidatesOf(t reflect.Type, impl reflect.Value) []*candidate {
 		}
 		c.shape, _ = signatureOf(fn)
 		if declarer, _ := gotype.DeclaredIn(t, m.Name); declarer.PkgPath() == "sync" {
-			c.promoted = fmt.Sprintf("it is promoted from the embedded %v, which callers could then use: give that field a name", declarer)
+			c.promoted = fmt.Sprintf("it is promoted from the embedded %v, which callers could then use: give that field a name",
+				declarer)
 		}
 		if t.Kind() == reflect.Interface {
 			c.subjects = append(c.subjects, &methodDecl{method: m.Name, receiver: t, shape: c.shape})
@@ -152,12 +153,14 @@ func (c *candidate) describe(naming *naming, home string) (*Method, error) {
 	m := &Method{
 		Name: c.name, Kind: c.shape.kind, home: home,
 		Args: unnamedValues(c.shape.args), Results: unnamedValues(c.shape.results),
-		TakesContext: c.shape.takesContext, ReturnsError: c.shape.returnsError, Variadic: c.shape.variadic, Streams: c.shape.streams,
+		TakesContext: c.shape.takesContext, ReturnsError: c.shape.returnsError, Variadic: c.shape.variadic,
+		Streams: c.shape.streams,
 	}
 	err := naming.name(m, c.subjects)
 	switch reasons := c.unsupported(m); {
 	case len(reasons) > 0: // in which the names are used as far as they are known
-		return nil, fmt.Errorf("method %s: %s; change it, or leave it out with bus.ExcludeMethods(%q)", c.name, strings.Join(reasons, "; "), c.name)
+		return nil, fmt.Errorf("method %s: %s; change it, or leave it out with bus.ExcludeMethods(%q)", c.name,
+			strings.Join(reasons, "; "), c.name)
 	case err != nil:
 		return nil, fmt.Errorf("method %s: %w", c.name, err)
 	}

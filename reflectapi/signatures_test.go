@@ -82,10 +82,16 @@ func TestRefusedSignatures(t *testing.T) {
 		{"none", nil, "Calculator has no exported method to serve"},
 		{"no type", []reflectapi.Signature{{Name: "Add"}}, "method Add: <nil> is not a function type"},
 		{"a number", []reflectapi.Signature{signature("Add", 1, "", "")}, "method Add: int is not a function type"},
-		{"names", []reflectapi.Signature{signature("Add", func(int) {}, "x y", "")}, "method Add: names for 2 parameters and 0 results, but the type has 1 and 0"},
-		{"blank", []reflectapi.Signature{signature("Add", func(int, int) {}, "x _", "")}, "method Add: argument 2 is unnamed, but callers use the names: write them in the interface"},
-		{"results", []reflectapi.Signature{signature("Add", func() (int, int) { return 0, 0 }, "", "_ _")}, "method Add: results 1 and 2 are unnamed, but callers use the names: write them in the interface"},
-		{"two failures", []reflectapi.Signature{signature("Sub", func(func()) {}, "f", ""), signature("Add", func(chan int) {}, "c", "")}, "method Add: argument 1 cannot be encoded as JSON: it is of type chan int; change it, or take it out of the interface\nmethod Sub: argument 1 cannot be encoded as JSON: it is of type func(); change it, or take it out of the interface"},
+		{"names", []reflectapi.Signature{signature("Add", func(int) {}, "x y", "")},
+			"method Add: names for 2 parameters and 0 results, but the type has 1 and 0"},
+		{"blank", []reflectapi.Signature{signature("Add", func(int, int) {}, "x _", "")},
+			"method Add: argument 2 is unnamed, but callers use the names: write them in the interface"},
+		{"results", []reflectapi.Signature{signature("Add", func() (int, int) { return 0, 0 }, "", "_ _")},
+			"method Add: results 1 and 2 are unnamed, but callers use the names: write them in the interface"},
+		{"two failures", []reflectapi.Signature{signature("Sub", func(func()) {}, "f", ""),
+			signature("Add", func(chan int) {}, "c", "")}, "method Add: argument 1 cannot be encoded as JSON: " +
+			"it is of type chan int; change it, or take it out of the interface\nmethod Sub: argument 1 cannot be encoded as " +
+			"JSON: it is of type func(); change it, or take it out of the interface"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

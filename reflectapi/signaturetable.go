@@ -37,7 +37,8 @@ func newSignatureTable(t reflect.Type, names []string) *signatureTable {
 }
 
 func (table *signatureTable) errorf(format string, arguments ...any) {
-	table.errs = append(table.errs, fmt.Errorf("the signature table of %v "+format, append([]any{table.iface}, arguments...)...))
+	table.errs = append(table.errs, fmt.Errorf("the signature table of %v "+format,
+		append([]any{table.iface}, arguments...)...))
 }
 
 // parse parses and checks the declaration.
@@ -124,7 +125,8 @@ func Register[T any](declaration string, details ...reflect.Type) struct{} {
 // A type that writes itself as text or JSON has what it writes for the values. A further call adds values. The result
 // has no meaning, and RegisterEnum never fails; for a type of the language, such as string, it does nothing. It is
 // called while packages are initialised, and is safe for concurrent use.
-func RegisterEnum[T ~string | ~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64](values ...T) struct{} {
+func RegisterEnum[T ~string | ~int | ~int8 | ~int16 | ~int32 | ~int64 |
+	~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64](values ...T) struct{} {
 	if t := reflect.TypeFor[T](); t.PkgPath() != "" {
 		for _, value := range values {
 			schema.AddEnum(t, value)
@@ -151,7 +153,8 @@ func (r *registry) add(t reflect.Type, declaration string, details []reflect.Typ
 		r.declarations, r.details = map[reflect.Type][]string{}, map[reflect.Type][]reflect.Type{}
 	}
 	r.details[t] = append(r.details[t], details...)
-	same := func(other string) bool { return withoutClient(other) == withoutClient(declaration) } // two clients may have one interface
+	// two clients may have one interface
+	same := func(other string) bool { return withoutClient(other) == withoutClient(declaration) }
 	if !slices.ContainsFunc(r.declarations[t], same) {
 		r.declarations[t] = append(r.declarations[t], declaration)
 	}

@@ -113,7 +113,8 @@ func (g givenNames) declare(s signature) (declaration, error) {
 		results = []string{""}
 	}
 	if len(args) != len(s.args) || len(results) != len(s.results) {
-		return declaration{}, fmt.Errorf("names for %d arguments (%s) and %d results (%s), but the method has %d and %d, context and error not counted",
+		return declaration{}, fmt.Errorf("names for %d arguments (%s) and %d results (%s), but the method has %d and %d, "+
+			"context and error not counted",
 			len(args), strings.Join(args, ", "), len(results), strings.Join(results, ", "), len(s.args), len(s.results))
 	}
 	var d declaration

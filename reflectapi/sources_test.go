@@ -87,10 +87,12 @@ func TestDWARFEntries(t *testing.T) {
 		params, results variables
 		want            []string // nil when the entry must not answer
 	}{
-		{"complete", func(int, string) (f float64) { return }, variables{{"t", self}, {"x", "int"}, {"y", "string"}}, variables{{"f", "float64"}}, []string{"x", "y", "f"}},
+		{"complete", func(int, string) (f float64) { return }, variables{{"t", self}, {"x", "int"}, {"y", "string"}},
+			variables{{"f", "float64"}}, []string{"x", "y", "f"}},
 		{"wrapper of another type", func(int) {}, variables{{"o", "*main.Outer"}, {"x", "int"}}, nil, []string{"x"}},
 		{"no receiver", func(int, string) {}, variables{{"x", "int"}, {"y", "string"}}, nil, []string{"x", "y"}},
-		{"blank in its place", func(int, string) {}, variables{{"t", self}, {"~p1", "int"}, {"y", "string"}}, nil, []string{"", "y"}},
+		{"blank in its place", func(int, string) {}, variables{{"t", self}, {"~p1", "int"}, {"y", "string"}}, nil,
+			[]string{"", "y"}},
 		{"blank left out", func(int, string) {}, variables{{"t", self}, {"y", "string"}}, nil, nil},
 		{"blank, no receiver", func(int, string) {}, variables{{"y", "string"}}, nil, nil},
 		{"blank of one's own type", func(twin, int) {}, variables{{"t", self}, {"y", "int"}}, nil, nil},
@@ -103,9 +105,11 @@ func TestDWARFEntries(t *testing.T) {
 		{"context, twin", func(ctx, twin) {}, variables{{"other", self}}, nil, nil},
 		{"wrong type", func(int) {}, variables{{"t", self}, {"x", "string"}}, nil, nil},
 		{"other package", func([]*Point) {}, variables{{"t", self}, {"x", "[]*" + p}}, nil, []string{"x"}},
-		{"generic code", func(int) {}, variables{{"t", "*main.Store[go.shape.int]"}, {"x", "go.shape.int"}}, nil, []string{"x"}},
+		{"generic code", func(int) {}, variables{{"t", "*main.Store[go.shape.int]"}, {"x", "go.shape.int"}}, nil,
+			[]string{"x"}},
 		{"type in a dictionary", func(int) {}, variables{{"t", ".param0"}, {"x", ".param1"}}, nil, []string{"x"}},
-		{"unnamed results", func(int) (a int, b string) { return }, variables{{"t", self}, {"x", "int"}}, nil, []string{"x", "", ""}},
+		{"unnamed results", func(int) (a int, b string) { return }, variables{{"t", self}, {"x", "int"}}, nil,
+			[]string{"x", "", ""}},
 		{"unnamed, in place", func() (a int) { return }, variables{{"t", self}}, variables{{"~r0", "int"}}, []string{""}},
 		{"a result too few", func() (a int, b string) { return }, variables{{"t", self}}, variables{{"a", "int"}}, nil},
 		{"wrong result", func() (a int) { return }, variables{{"t", self}}, variables{{"a", "string"}}, nil},
@@ -149,7 +153,8 @@ func TestSources_FolderInModule(t *testing.T) {
 	for _, folder := range []string{inside, nested} {
 		require.NoError(t, os.MkdirAll(folder, 0o700))
 	}
-	for file, module := range map[string]string{root: "// A comment.\nmodule example.com/mod // and another\n\ngo 1.26\n", nested: "module \"example.com/nested\"\n"} {
+	for file, module := range map[string]string{root: "// A comment.\nmodule example.com/mod // and another\n\ngo 1.26\n",
+		nested: "module \"example.com/nested\"\n"} {
 		require.NoError(t, os.WriteFile(filepath.Join(file, "go.mod"), []byte(module), 0o600))
 	}
 	for _, test := range []struct{ importPath, within, want, err string }{

@@ -162,7 +162,8 @@ func differentSlots(what string, copied, original []slot, generic bool) []string
 	for i := range copied {
 		switch {
 		case copied[i].name != original[i].name:
-			found = append(found, fmt.Sprintf("calls %s %d %s, the source file calls it %s", what, i+1, copied[i].name, original[i].name))
+			found = append(found, fmt.Sprintf("calls %s %d %s, the source file calls it %s", what, i+1, copied[i].name,
+				original[i].name))
 		case !generic && !sameText(copied[i].kind, original[i].kind):
 			found = append(found, fmt.Sprintf("gives %s %s a different type than the source file", what, copied[i].name))
 		}

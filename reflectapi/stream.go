@@ -26,7 +26,8 @@ func yieldedBy(t reflect.Type) (yielded []reflect.Type) {
 		return nil
 	}
 	yield := t.In(0)
-	if yield.Kind() != reflect.Func || yield.IsVariadic() || yield.NumOut() != 1 || yield.Out(0) != reflect.TypeFor[bool]() {
+	if yield.Kind() != reflect.Func || yield.IsVariadic() || yield.NumOut() != 1 ||
+		yield.Out(0) != reflect.TypeFor[bool]() {
 		return nil
 	}
 	if n := yield.NumIn(); n == 1 || n == 2 {
@@ -53,8 +54,10 @@ func noStream(kind string, t reflect.Type) string {
 	case isStreamOf(yielded):
 		return "is a stream, which has to be the only result: yield the error, and put all else into the elements"
 	case len(yielded) == 2:
-		return fmt.Sprintf("is an iterator of pairs whose second value is %v, not an error: return an iter.Seq2[T, error], where T has both values", yielded[1])
+		return fmt.Sprintf("is an iterator of pairs whose second value is %v, not an error: return an iter.Seq2[T, error], "+
+			"where T has both values", yielded[1])
 	default:
-		return fmt.Sprintf("is an iterator that cannot fail, which a stream over the bus can: return an iter.Seq2[%v, error]", yielded[0])
+		return fmt.Sprintf("is an iterator that cannot fail, which a stream over the bus can: return an iter.Seq2[%v, error]",
+			yielded[0])
 	}
 }

@@ -68,7 +68,8 @@ func describeAs[T any](t *testing.T, impl any, options ...reflectapi.Option) *re
 // A table wins over source, embedded or on disk.
 func TestSignatureTable(t *testing.T) {
 	t.Parallel()
-	embedded := fstest.MapFS{"x_test.go": {Data: []byte("package reflectapi_test\n\ntype adder interface{ Add(c context.Context, l, r int) (t int, e error) }\n")}}
+	embedded := fstest.MapFS{"x_test.go": {Data: []byte("package reflectapi_test\n\ntype adder interface{ Add(c " +
+		"context.Context, l, r int) (t int, e error) }\n")}}
 	for name, source := range map[string]fstest.MapFS{"file": {}, "embedded": embedded} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -131,12 +132,17 @@ func TestTable_Malformed(t *testing.T) {
 	for want, err := range map[string]error{
 		"is registered 2 times, with differences: keep one, and run go generate": malformedTable[bool](
 			"type asked interface{ Ask(a string) (b string) }", "type asked interface{ Ask(b string) (a string) }"),
-		"does not parse: expected ')', found '.'" + goGenerate:            malformedTable[int](`type asked interface{ Ask(a string, .) }`),
-		"declares another type: run go generate, with apigen -type asked": malformedTable[int8]("type Asked interface{ Ask(a string) (b string) }"),
-		"declares no interface" + goGenerate:                              malformedTable[int16]("type asked struct{}"),
-		"lacks method Ask" + goGenerate:                                   malformedTable[int32]("type asked interface{ original }"),
-		"has a method Tell that the program does not have" + goGenerate:   malformedTable[uint]("type asked interface{ Ask(a string) (b string); Tell() }"),
-		"is wrong about method Ask: parameter 1 is not of type string, as it is in the program" + goGenerate: malformedTable[uint8](
+		"does not parse: expected ')', found '.'" +
+			goGenerate: malformedTable[int](`type asked interface{ Ask(a string, .) }`),
+		"declares another type: run go generate, with apigen -type asked": malformedTable[int8]("type Asked interface{ " +
+			"Ask(a string) (b string) }"),
+		"declares no interface" + goGenerate: malformedTable[int16]("type asked struct{}"),
+		"lacks method Ask" +
+			goGenerate: malformedTable[int32]("type asked interface{ original }"),
+		"has a method Tell that the program does not have" +
+			goGenerate: malformedTable[uint]("type asked interface{ Ask(a string) (b string); Tell() }"),
+		"is wrong about method Ask: parameter 1 is not of type string, as it is in the program" +
+			goGenerate: malformedTable[uint8](
 			"type asked interface{ Ask(a int) (b string) }"),
 		"is wrong about method Ask: 2 results are declared, the program has 1" + goGenerate: malformedTable[uint16](
 			"type asked interface{ Ask(a string) (b string, err error) }"),
@@ -164,11 +170,14 @@ func malformedTable[Own any](declarations ...string) error {
 func TestTable_ErrorsBesideIt(t *testing.T) {
 	t.Parallel()
 	reflectapi.Register[asked[string]]("type asked interface{ Tell(); Ask(a, b string) (c string) }")
-	_, err := reflectapi.DescribeAs(reflect.TypeFor[asked[string]](), handyman{}, reflectapi.RequirePortableNames(), reflectapi.ExcludeMethods("Add"))
+	_, err := reflectapi.DescribeAs(reflect.TypeFor[asked[string]](), handyman{}, reflectapi.RequirePortableNames(),
+		reflectapi.ExcludeMethods("Add"))
 	want := strings.Join([]string{
 		"bus.ExcludeMethods: reflectapi_test.asked[string] has no method Add",
-		"the signature table of reflectapi_test.asked[string] is wrong about method Ask: 2 parameters are declared, the program has 1: run go generate",
-		"the signature table of reflectapi_test.asked[string] has a method Tell that the program does not have: run go generate",
+		"the signature table of reflectapi_test.asked[string] is wrong about method Ask: 2 parameters are declared, " +
+			"the program has 1: run go generate",
+		"the signature table of reflectapi_test.asked[string] has a method Tell that the program does not have: " +
+			"run go generate",
 	}, "\n")
 	assert.EqualError(t, err, want)
 }
@@ -183,6 +192,7 @@ func TestTable_OfAStruct(t *testing.T) {
 	t.Parallel()
 	reflectapi.Register[clerk]("type clerk interface{ File(paper string) (place int) }")
 	_, err := reflectapi.Describe(&clerk{})
-	const want = "the signature table of reflectapi_test.clerk is for a type that is not an interface: run apigen for an interface"
+	const want = "the signature table of reflectapi_test.clerk is for a type that is not an interface: " +
+		"run apigen for an interface"
 	assert.EqualError(t, err, want)
 }

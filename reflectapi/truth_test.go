@@ -28,7 +28,8 @@ func parseAnswers(t *testing.T, printed string) []*answer {
 		if len(fields) != 9 {
 			t.Fatalf("an answer of %d fields: %q", len(fields), line)
 		}
-		answers = append(answers, &answer{fields[1], fields[2], fields[3], fields[4], fields[5], fields[6], fields[7], fields[8]})
+		answers = append(answers, &answer{fields[1], fields[2], fields[3], fields[4], fields[5], fields[6],
+			fields[7], fields[8]})
 	}
 	return answers
 }
@@ -51,7 +52,8 @@ var shapes = []shape{
 		{"*Calculator.Count", "Count(from int) iter.Seq2[int, error]", "Count streams, and its result needs no name."},
 	}},
 	{"of a pointer", true, []truth{
-		{"*Slow.Walk", "Walk(steps int) (done int, last string)", "Walk defers, which gives its results two places to live in."},
+		{"*Slow.Walk", "Walk(steps int) (done int, last string)",
+			"Walk defers, which gives its results two places to live in."},
 		{"*Slow.Run", "Run(steps int) (done int)", "Run defers, too, and has a blank context."},
 	}},
 	{"of a generic type", true, []truth{
@@ -72,11 +74,13 @@ var shapes = []shape{
 		{"*Calculator.Sum", "Sum(start int, more ...int) (result int)", "Sum is variadic, its result unnamed."},
 	}},
 	{"receiver without a name, argument of its type", false, []truth{
-		{"Twin.Same", "Same(other Twin) (equal bool)", "Same has a receiver without a name, and an argument of the receiver's type."},
+		{"Twin.Same", "Same(other Twin) (equal bool)",
+			"Same has a receiver without a name, and an argument of the receiver's type."},
 	}},
 	{"argument `_`, or without a name", false, []truth{
 		{"Unnamed.Args", "Args(x int, y int) (ok bool)", "Args are types alone."},
-		{"Unnamed.Blank", "Blank(x Unnamed, y Unnamed) (ok bool)", "Blank can be inlined, so that its blank argument is not in the debug information."},
+		{"Unnamed.Blank", "Blank(x Unnamed, y Unnamed) (ok bool)",
+			"Blank can be inlined, so that its blank argument is not in the debug information."},
 	}},
 	{"several results without names", false, []truth{
 		{"Unnamed.Pair", "Pair() (a int, b int)", "Pair has two results, and which is which only its author knows."},
@@ -155,15 +159,21 @@ func truthOf(method string) (truth, bool) {
 func checkMessages(t *testing.T, measured []measurement) {
 	t.Helper()
 	const (
-		trimmed = " (code: none given; embedded source: none given; source file: the program was built with -trimpath; DWARF: "
-		embed   = "embed the source with bus.SourceFS, or give them with bus.ParamNames("
+		trimmed = " (code: none given; embedded source: none given; source file: the program was built with -trimpath; " +
+			"DWARF: "
+		embed = "embed the source with bus.SourceFS, or give them with bus.ParamNames("
 	)
 	for _, want := range []struct{ build, method, err string }{
-		{"go build -trimpath", "Unnamed.Blank", `method Blank: no names for 2 arguments and 1 result` + trimmed + `no complete entry); ` + embed + `"Blank", …)`},
-		{"go build -trimpath", "Twin.Same", `method Same: no names for 1 argument and 1 result` + trimmed + `no complete entry); ` + embed + `"Same", …)`},
-		{`go build -trimpath -ldflags "-s -w"`, "Twin.Same", `method Same: no names for 1 argument and 1 result` + trimmed + `the program has no debug information); ` + embed + `"Same", …)`},
-		{"go build -trimpath", "Greeter/Friend.Greet", `method Greet: no names for 2 arguments and 1 result (code: none given; signature table: none; embedded source: none given;` +
-			` source file: the program was built with -trimpath; DWARF: it has no methods of interfaces); write a signature table with apigen -type Greeter, ` + embed + `"Greet", …)`},
+		{"go build -trimpath", "Unnamed.Blank", `method Blank: no names for 2 arguments and 1 result` + trimmed +
+			`no complete entry); ` + embed + `"Blank", …)`},
+		{"go build -trimpath", "Twin.Same", `method Same: no names for 1 argument and 1 result` + trimmed +
+			`no complete entry); ` + embed + `"Same", …)`},
+		{`go build -trimpath -ldflags "-s -w"`, "Twin.Same",
+			`method Same: no names for 1 argument and 1 result` + trimmed + `the program has no debug information); ` + embed +
+				`"Same", …)`},
+		{"go build -trimpath", "Greeter/Friend.Greet",
+			`method Greet: no names for 2 arguments and 1 result (code: none given; signature table: none; embedded source: none given;` +
+				` source file: the program was built with -trimpath; DWARF: it has no methods of interfaces); write a signature table with apigen -type Greeter, ` + embed + `"Greet", …)`},
 	} {
 		for _, m := range measured {
 			for _, a := range m.answers {

@@ -111,8 +111,9 @@ func TestMisspelledTags(t *testing.T) {
 func TestTags_NoTags(t *testing.T) {
 	t.Parallel()
 	const (
-		noTag = "field struct.Text: the tag %s is read by nothing: write `json:\"name\" jsonschema:\"minLength=1\"`, with quotes and without blanks"
-		json  = "field struct.Text: the tag %s is read by nothing: write json"
+		noTag = "field struct.Text: the tag %s is read by nothing: write `json:\"name\" jsonschema:\"minLength=1\"`, " +
+			"with quotes and without blanks"
+		json = "field struct.Text: the tag %s is read by nothing: write json"
 	)
 	for tag, want := range map[string]string{
 		`json:"a" jsonschema:"minLength=1"`:  "<nil>",
@@ -127,8 +128,10 @@ func TestTags_NoTags(t *testing.T) {
 		`bson:"a" json5:"b" jsonb:"c"`:       "<nil>",
 		`just a note`:                        "<nil>",
 	} {
-		typ := reflect.StructOf([]reflect.StructField{{Name: "Text", Type: reflect.TypeFor[string](), Tag: reflect.StructTag(tag)}})
-		got := strings.Replace(errorText(errors.Join(schema.MisspelledTags([]schema.Values{{Args: []reflect.Type{typ}}})...)), typ.String(), "struct", 1)
+		typ := reflect.StructOf([]reflect.StructField{{Name: "Text", Type: reflect.TypeFor[string](),
+			Tag: reflect.StructTag(tag)}})
+		got := strings.Replace(errorText(errors.Join(schema.MisspelledTags([]schema.Values{{Args: []reflect.Type{typ}}})...)),
+			typ.String(), "struct", 1)
 		assert.Equal(t, want, got, tag)
 	}
 }

@@ -216,7 +216,8 @@ func (f *form) addPresent(members map[string]any, filled reflect.Value, text, pl
 		switch _, known := read[argument]; {
 		case !known || !f.fields[argument].isGiven(place, name, texts):
 		case dotted:
-			members[argument] = withPart(members[argument], read[argument], strings.Split(behind, "."), f.fields[argument].formPart)
+			members[argument] = withPart(members[argument], read[argument], strings.Split(behind, "."),
+				f.fields[argument].formPart)
 		default:
 			members[argument] = read[argument]
 			if written, ok := writtenAsJSON(texts); ok && !isText(f.fields[argument].typ) {

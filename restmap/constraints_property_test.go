@@ -39,7 +39,8 @@ func TestConstraints_AreThoseOfTheDocument(t *testing.T) {
 			if (refused == nil) != (violation == nil) {
 				t.Fatalf("%v\n%s\nwe say %v, the document says %v", typ, data, refused, violation)
 			}
-			if input, ok := errors.AsType[*restmap.InputError](refused); refused != nil && (!ok || input.Status != 422 || len(input.Arguments) == 0) {
+			if input, ok := errors.AsType[*restmap.InputError](refused); refused != nil &&
+				(!ok || input.Status != 422 || len(input.Arguments) == 0) {
 				t.Fatalf("%v\n%s\n%#v", typ, data, refused)
 			}
 			if ok && refused != nil {
@@ -132,7 +133,8 @@ func constrainedType(t *rapid.T, depth int) (typ reflect.Type, tags []string) {
 		may(rapid.SampledFrom([]string{"format=date", "enum=ab,enum=abc"}).Draw(t, "values")) // no value has both
 	}
 	number := func() {
-		for _, tag := range []string{"minimum=1", "maximum=6", "exclusiveMinimum=1", "exclusiveMaximum=6", "multipleOf=2", "enum=2,enum=4,enum=7"} {
+		for _, tag := range []string{"minimum=1", "maximum=6", "exclusiveMinimum=1", "exclusiveMaximum=6", "multipleOf=2",
+			"enum=2,enum=4,enum=7"} {
 			may(tag)
 		}
 	}

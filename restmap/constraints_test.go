@@ -89,20 +89,27 @@ func TestConstraints(t *testing.T) {
 		path, want         string // "" for nothing to say
 	}{
 		{name: "all is well", method: "Order", body: `{"of":{"amount":1,"tags":["ab","cd"]}}`},
-		{name: "all that is wrong", method: "Order", body: `{"of":{"amount":11,"tags":["ab","a","ab","ab"],"at":{"y":-1},"gift":{"size":"L"}}}`,
-			want: "of.amount (body): expects at most 10; of.at.y (body): expects more than -1; of.gift.size (body): expects one of S, M; " +
-				"of.tags (body): expects at most 3 elements; of.tags (body): expects no duplicate elements; of.tags[1] (body): expects at least 2 characters"},
+		{name: "all that is wrong", method: "Order",
+			body: `{"of":{"amount":11,"tags":["ab","a","ab","ab"],"at":{"y":-1},"gift":{"size":"L"}}}`,
+			want: "of.amount (body): expects at most 10; of.at.y (body): expects more than -1; of.gift.size (body): " +
+				"expects one of S, M; " +
+				"of.tags (body): expects at most 3 elements; of.tags (body): expects no duplicate elements; of.tags[1] (body): " +
+				"expects at least 2 characters"},
 		{name: "what is missing is zero", method: "Order", body: `{}`, want: "of (body): is missing"},
-		{name: "a misspelt name", method: "Order", body: `{"off":{}}`, want: "of (body): is missing: did you write off instead?"},
-		{name: "a part that is misspelt", method: "Order", body: `{"of":{"amont":3}}`, want: "of.amount (body): is missing: did you write amont instead?"},
+		{name: "a misspelt name", method: "Order", body: `{"off":{}}`,
+			want: "of (body): is missing: did you write off instead?"},
+		{name: "a part that is misspelt", method: "Order", body: `{"of":{"amont":3}}`,
+			want: "of.amount (body): is missing: did you write amont instead?"},
 		{name: "a part that is missing", method: "Order", body: `{"of":{}}`, want: "of.amount (body): is missing"},
 		{name: "null is missing", method: "Order", body: `{"of":{"amount":null}}`, want: "of.amount (body): is missing"},
 		{name: "nothing at all", method: "Order", want: "of (body): is missing"},
 		{name: "a query", method: "Order", query: "of.amount=12", want: "of.amount (query): expects at most 10"},
 		{name: "JSON in a query", method: "Order", query: `of={"amount":12}`, want: "of.amount (query): expects at most 10"},
-		{name: "a form", method: "Order", media: formType, body: "of.amount=12", want: "of.amount (body): expects at most 10"},
+		{name: "a form", method: "Order", media: formType, body: "of.amount=12",
+			want: "of.amount (body): expects at most 10"},
 		{name: "the body over the query", method: "Order", query: "of.amount=12", body: `{"of":{"amount":2}}`},
-		{name: "a type first", method: "Order", body: `{"of":{"amount":"many"}}`, want: "400 of.amount (body): expects an integer"},
+		{name: "a type first", method: "Order", body: `{"of":{"amount":"many"}}`,
+			want: "400 of.amount (body): expects an integer"},
 
 		{name: "the whole body", method: "Store", path: "7", body: `{"amount":0}`, want: "amount (body): expects at least 1"},
 		{name: "the path", method: "Store", path: "101", body: `{"amount":1}`, want: "id (path): expects at most 100"},
@@ -115,28 +122,44 @@ func TestConstraints(t *testing.T) {
 		{name: "required is not null", method: "Named", body: `{"who":{"name":null}}`, want: "who.name (body): is missing"},
 		{name: "nobody is asked for", method: "Named", body: `{"limit":5}`},
 		{name: "left out", method: "Named", body: `{"who":{"name":"a"}}`},
-		{name: "there and wrong", method: "Named", body: `{"who":{"name":"a","email":""}}`, want: "who.email (body): expects the format email"},
+		{name: "there and wrong", method: "Named", body: `{"who":{"name":"a","email":""}}`,
+			want: "who.email (body): expects the format email"},
 		{name: "a type of its own", method: "Named", body: `{"limit":101}`, want: "limit (body): expects at most 100"},
-		{name: "required in a query", method: "Named", query: `who={"email":"a@b.example"}`, want: "who.name (query): is missing"},
-		{name: "parts over JSON in a query", method: "Named", query: `who={"name":"a","email":"a@b.example"}&who.email=b`, want: "who.email (query): expects the format email"},
-		{name: "required, and only other parts in a query", method: "Named", query: "who.email=a@b.example", want: "who.name (query): is missing"},
+		{name: "required in a query", method: "Named", query: `who={"email":"a@b.example"}`,
+			want: "who.name (query): is missing"},
+		{name: "parts over JSON in a query", method: "Named", query: `who={"name":"a","email":"a@b.example"}&who.email=b`,
+			want: "who.email (query): expects the format email"},
+		{name: "required, and only other parts in a query", method: "Named", query: "who.email=a@b.example",
+			want: "who.name (query): is missing"},
 		{name: "required, and the parts are there", method: "Named", query: "who.email=a@b.example&who.name=a"},
-		{name: "JSON in a form over parts in a query", method: "Named", query: "who.name=a", media: formType, body: `who={"email":"a@b.example"}`, want: "who.name (body): is missing"},
+		{name: "JSON in a form over parts in a query", method: "Named", query: "who.name=a", media: formType,
+			body: `who={"email":"a@b.example"}`, want: "who.name (body): is missing"},
 		{name: "elements of a list in parts", method: "Guests", query: "all.2.name=a&all.0.email=a@b.example&all.2.email=b",
-			want: "all[0].name (query): is missing; all[1].name (query): is missing; all[2].email (query): expects the format email"},
-		{name: "members of a map", method: "Guests", query: `by.a={"name":"a"}&by.b.c={"email":""}`, want: "400 by.b.c (query): refers to a part of a map value; write by as one JSON value"},
-		{name: "members of a map, as JSON", method: "Guests", query: `by.a={"name":"a","email":"x"}`, want: "by.a.email (query): expects the format email"},
-		{name: "zero in place of nothing, as JSON", method: "Turn", body: `{"to":{"size":0}}`, want: "to.size (body): expects at least 1"},
-		{name: "zero in place of nothing", method: "Turn", query: "to.size=0&to.inner.size=0", want: "to.inner.size (query): expects at least 1; to.size (query): expects at least 1"},
-		{name: "zero in place of nothing in a list", method: "Turn", media: formType, body: "all.1.size=0", want: "all[1].size (body): expects at least 1"},
+			want: "all[0].name (query): is missing; all[1].name (query): is missing; all[2].email (query): " +
+				"expects the format email"},
+		{name: "members of a map", method: "Guests", query: `by.a={"name":"a"}&by.b.c={"email":""}`,
+			want: "400 by.b.c (query): refers to a part of a map value; write by as one JSON value"},
+		{name: "members of a map, as JSON", method: "Guests", query: `by.a={"name":"a","email":"x"}`,
+			want: "by.a.email (query): expects the format email"},
+		{name: "zero in place of nothing, as JSON", method: "Turn", body: `{"to":{"size":0}}`,
+			want: "to.size (body): expects at least 1"},
+		{name: "zero in place of nothing", method: "Turn", query: "to.size=0&to.inner.size=0",
+			want: "to.inner.size (query): expects at least 1; to.size (query): expects at least 1"},
+		{name: "zero in place of nothing in a list", method: "Turn", media: formType, body: "all.1.size=0",
+			want: "all[1].size (body): expects at least 1"},
 		{name: "nothing", method: "Turn", query: "to.size=&to.inner.inner.size=1"},
 		{name: "more than an int64", method: "Mark", body: `{"by":{"id":18446744073709551615}}`},
-		{name: "another one", method: "Mark", body: `{"by":{"id":18446744073709551614}}`, want: "by.id (body): expects one of 18446744073709551615, 1"},
-		{name: "a form with parts", method: "Invite", media: formType, body: "who.email=a@b.example&by.x.y=1", want: "who.name (body): is missing"},
-		{name: "a form as a map", method: "Tell", media: formType, body: `a.b={"name":"a","email":"x"}&c=`, want: "a.b.email (body): expects the format email"},
+		{name: "another one", method: "Mark", body: `{"by":{"id":18446744073709551614}}`,
+			want: "by.id (body): expects one of 18446744073709551615, 1"},
+		{name: "a form with parts", method: "Invite", media: formType, body: "who.email=a@b.example&by.x.y=1",
+			want: "who.name (body): is missing"},
+		{name: "a form as a map", method: "Tell", media: formType, body: `a.b={"name":"a","email":"x"}&c=`,
+			want: "a.b.email (body): expects the format email"},
 		{name: "alike for the method, not as JSON", method: "Once", body: `{"all":{"all":[{"x":0},{}]}}`},
-		{name: "an object twice", method: "Once", body: `{"all":{"all":[{"x":1},{"y":2},{"x":1}]}}`, want: "all.all (body): expects no duplicate elements"},
-		{name: "required in a form", method: "Sign", media: formType, body: "email=a@b.example", want: "name (body): is missing"},
+		{name: "an object twice", method: "Once", body: `{"all":{"all":[{"x":1},{"y":2},{"x":1}]}}`,
+			want: "all.all (body): expects no duplicate elements"},
+		{name: "required in a form", method: "Sign", media: formType, body: "email=a@b.example",
+			want: "name (body): is missing"},
 		{name: "a form", method: "Sign", media: formType, body: "name=a&email="},
 		{name: "an empty body", method: "Sign", want: "name (body): is missing"},
 	} {
@@ -145,7 +168,8 @@ func TestConstraints(t *testing.T) {
 			e := endpointOf(t, Constrained{}, test.method, restmap.Options{Methods: map[string]restmap.MethodOptions{
 				"Store": {Path: "/orders/{id}", HTTPMethod: "PUT"},
 			}})
-			request := &restmap.Request{Method: http.MethodPost, Query: test.query, ContentType: test.media, Body: []byte(test.body), PathValue: func(string) string { return test.path }}
+			request := &restmap.Request{Method: http.MethodPost, Query: test.query, ContentType: test.media,
+				Body: []byte(test.body), PathValue: func(string) string { return test.path }}
 			if test.media == "" {
 				request.ContentType = jsonType
 			}
@@ -216,7 +240,8 @@ func TestConstraints_ByValue(t *testing.T) {
 			t.Errorf("%v is taken: %v", args, ok)
 		}
 	}
-	if _, ok := endpointOf(t, Constrained{}, "Named", restmap.Options{}).TakeValues(map[string]any{"limit": 1}, 1<<10); ok {
+	if _, ok := endpointOf(t, Constrained{}, "Named", restmap.Options{}).TakeValues(map[string]any{"limit": 1},
+		1<<10); ok {
 		t.Error("what only text tells is taken by value")
 	}
 }
@@ -311,8 +336,10 @@ type (
 func TestConstraintsOf_RecursiveTypes(t *testing.T) {
 	t.Parallel()
 	for _, typ := range []reflect.Type{
-		reflect.TypeFor[node](), reflect.TypeFor[late](), reflect.TypeFor[mother](), reflect.TypeFor[son](), reflect.TypeFor[sworn](),
-		reflect.TypeFor[forest](), reflect.TypeFor[tree](), reflect.TypeFor[vague](), reflect.TypeFor[heaps](), reflect.TypeFor[[]map[string]*node](),
+		reflect.TypeFor[node](), reflect.TypeFor[late](), reflect.TypeFor[mother](), reflect.TypeFor[son](),
+		reflect.TypeFor[sworn](),
+		reflect.TypeFor[forest](), reflect.TypeFor[tree](), reflect.TypeFor[vague](), reflect.TypeFor[heaps](),
+		reflect.TypeFor[[]map[string]*node](),
 		reflect.TypeFor[struct {
 			Down *mother
 			Up   *node
@@ -358,7 +385,8 @@ func deepValue(t *rapid.T, typ reflect.Type, depth int) any {
 	case reflect.Struct:
 		object := map[string]any{}
 		for field := range typ.Fields() {
-			contains := slices.Contains([]reflect.Kind{reflect.Pointer, reflect.Slice, reflect.Map, reflect.Struct}, field.Type.Kind())
+			contains := slices.Contains([]reflect.Kind{reflect.Pointer, reflect.Slice, reflect.Map, reflect.Struct},
+				field.Type.Kind())
 			if contains && depth <= 0 || rapid.IntRange(0, 5).Draw(t, "absent") == 0 {
 				continue
 			}
@@ -380,13 +408,17 @@ func TestConstraints_DeepDown(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ method, body, want string }{
 		{"Plant", `{"at":{"name":"ab","kids":[{"name":"ab"}],"next":{"name":"ab"},"by":{"x":{"name":"ab"}}}}`, ""},
-		{"Plant", `{"at":{"name":"ab","kids":[{"name":"ab"},{"name":"a"}]}}`, "at.kids[1].name (body): expects at least 2 characters"},
+		{"Plant", `{"at":{"name":"ab","kids":[{"name":"ab"},{"name":"a"}]}}`,
+			"at.kids[1].name (body): expects at least 2 characters"},
 		{"Plant", `{"at":{"name":"ab","next":{"name":"a"}}}`, "at.next.name (body): expects at least 2 characters"},
-		{"Plant", `{"at":{"name":"ab","by":{"x":{"name":"ab","next":{"name":"ab","kids":[{}]}}}}}`, "at.by.x.next.kids[0].name (body): is missing"},
+		{"Plant", `{"at":{"name":"ab","by":{"x":{"name":"ab","next":{"name":"ab","kids":[{}]}}}}}`,
+			"at.by.x.next.kids[0].name (body): is missing"},
 		{"Bear", `{"at":{"sons":[{"mark":{}}]}}`, ""},
-		{"Bear", `{"at":{"sons":[{"from":{"sons":[{"mark":{"code":"c"}}]},"mark":{}}]}}`, "at.sons[0].from.sons[0].mark.code (body): expects text that matches ^[ab]*$"},
+		{"Bear", `{"at":{"sons":[{"from":{"sons":[{"mark":{"code":"c"}}]},"mark":{}}]}}`,
+			"at.sons[0].from.sons[0].mark.code (body): expects text that matches ^[ab]*$"},
 	} {
-		_, err := endpointOf(t, Constrained{}, test.method, restmap.Options{}).Decode(&restmap.Request{ContentType: jsonType, Body: []byte(test.body)})
+		_, err := endpointOf(t, Constrained{}, test.method,
+			restmap.Options{}).Decode(&restmap.Request{ContentType: jsonType, Body: []byte(test.body)})
 		if text := toldOf(err); text != test.want {
 			t.Errorf("%s\ngot:  %s\nwant: %s", test.body, text, test.want)
 		}
@@ -397,7 +429,8 @@ func TestConstraints_DeepDown(t *testing.T) {
 func TestConstraints_RecursionAllocatesNothing(t *testing.T) {
 	t.Parallel()
 	for typ, want := range map[reflect.Type]bool{
-		reflect.TypeFor[vague](): false, reflect.TypeFor[[]*vague](): false, reflect.TypeFor[node](): true, reflect.TypeFor[mother](): true,
+		reflect.TypeFor[vague](): false, reflect.TypeFor[[]*vague](): false, reflect.TypeFor[node](): true,
+		reflect.TypeFor[mother](): true,
 	} {
 		constraints, err := schema.ConstraintsOf(typ)
 		require.NoError(t, err, "%v is held to something", typ)

@@ -14,18 +14,24 @@ func checkDeclared(method *reflectapi.Method, path Pattern) error {
 	var errs []error
 	for _, name := range path.names {
 		if i := indexOf(method.Args, name); i >= 0 && method.Args[i].MayBeMissing() {
-			errs = append(errs, fmt.Errorf("%s %s: the argument is part of the path, so it is never missing: leave out optional and default", reflectapi.ArgDirective, name))
+			errs = append(errs,
+				fmt.Errorf("%s %s: the argument is part of the path, so it is never missing: leave out optional and default",
+					reflectapi.ArgDirective, name))
 		}
 	}
 	statuses, chosen := method.Declared.Statuses, indexOf(method.Results, StatusCode) >= 0
 	switch {
 	case len(statuses) > 0 && method.Streams:
-		errs = append(errs, fmt.Errorf("%s: the method streams, and has the status 200 before its first element: leave it out", reflectapi.StatusDirective))
+		errs = append(errs,
+			fmt.Errorf("%s: the method streams, and has the status 200 before its first element: leave it out",
+				reflectapi.StatusDirective))
 	case len(statuses) > 1 && !chosen:
-		errs = append(errs, fmt.Errorf("%s has %d statuses, and the method has no result %s to choose one: leave one", reflectapi.StatusDirective, len(statuses), StatusCode))
+		errs = append(errs, fmt.Errorf("%s has %d statuses, and the method has no result %s to choose one: leave one",
+			reflectapi.StatusDirective, len(statuses), StatusCode))
 	case len(statuses) == 1 && !HasContent(statuses[0]):
 		if i := slices.IndexFunc(method.Results, func(v reflectapi.Value) bool { return v.Name != StatusCode }); i >= 0 {
-			errs = append(errs, fmt.Errorf("%s %d: a response of this status has no body, so the result %s would be lost", reflectapi.StatusDirective, statuses[0], method.Results[i].Name))
+			errs = append(errs, fmt.Errorf("%s %d: a response of this status has no body, so the result %s would be lost",
+				reflectapi.StatusDirective, statuses[0], method.Results[i].Name))
 		}
 	}
 	return errors.Join(errs...)

@@ -105,7 +105,8 @@ type lazyInput struct {
 // newInput plans the arguments of an endpoint's method.
 func newInput(e *Endpoint, constraints *schema.Constraints, defaults []reflectapi.Default) *input {
 	method := e.Method
-	p := &input{endpoint: e, bodyIndex: indexOf(method.Args, RequestBody), plan: strictjson.PlanOf(method.In), constraints: constraints, defaults: defaults, eraseReadOnly: schema.ReadOnlyEraser(method.In)}
+	p := &input{endpoint: e, bodyIndex: indexOf(method.Args, RequestBody), plan: strictjson.PlanOf(method.In),
+		constraints: constraints, defaults: defaults, eraseReadOnly: schema.ReadOnlyEraser(method.In)}
 	if p.bodyIndex >= 0 {
 		p.bodyForm = newFormBody(method.Args[p.bodyIndex].Type)
 	}

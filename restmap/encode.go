@@ -72,7 +72,8 @@ func (e *Endpoint) Encode(out reflect.Value) (Response, error) {
 		}
 	}
 	if response.Status < 200 || response.Status > 599 {
-		return Response{}, fmt.Errorf("method %s: %s is %d; it has to be from 200 to 599, or 0 for 200", e.Method.Name, StatusCode, response.Status)
+		return Response{}, fmt.Errorf("method %s: %s is %d; it has to be from 200 to 599, or 0 for 200", e.Method.Name,
+			StatusCode, response.Status)
 	}
 	if !HasContent(response.Status) {
 		return response, nil
@@ -148,7 +149,8 @@ func (e *Endpoint) takeValues(value any, limit int) (reflect.Value, bool) {
 // [Endpoint.Encode] would. With anyCase, names may differ in case. It returns false if the results have to be written
 // as JSON and read again; the struct is then partly filled.
 func (e *Endpoint) GiveValues(out, into reflect.Value, anyCase bool, limit int) bool {
-	if e.Method.Streams || e.output.statusIndex >= 0 || e.output.bodyIndex >= 0 || e.output.status != http.StatusOK || into.Kind() != reflect.Struct {
+	if e.Method.Streams || e.output.statusIndex >= 0 || e.output.bodyIndex >= 0 || e.output.status != http.StatusOK ||
+		into.Kind() != reflect.Struct {
 		return false
 	}
 	known := e.copiersFor(into.Type())
@@ -178,7 +180,8 @@ func (e *Endpoint) newCopiers(t reflect.Type) *copiers {
 			if t.Kind() != reflect.Struct || hasMember(t, RequestBody) {
 				return nil
 			}
-			if copier := strictjson.NewCopier(t, e.Method.In, false); copier != nil && !copier.Partial() { // else a name may be misspelt
+			// else a name may be misspelt
+			if copier := strictjson.NewCopier(t, e.Method.In, false); copier != nil && !copier.Partial() {
 				return copier
 			}
 			return nil
@@ -244,7 +247,8 @@ func otherCharset(parameters map[string]string) string {
 // Problem is the body of an error response: problem details (RFC 9457, 3.1) with additional members of the bus.
 // Services may add others, see bus.ErrorWithDetails.
 type Problem struct {
-	Type     string          `json:"type"`               // a URI for the kind of problem; "about:blank": the status says it all
+	// a URI for the kind of problem; "about:blank": the status says it all
+	Type     string          `json:"type"`
 	Title    string          `json:"title"`              // of the status: "Not Found"
 	Status   int             `json:"status"`             // 404
 	Detail   string          `json:"detail,omitempty"`   // what went wrong this time

@@ -142,9 +142,11 @@ type MethodOptions struct {
 // InputError is a request that cannot be converted to the arguments of a method, described for the caller. It
 // never repeats the input.
 type InputError struct {
-	Status    int             // 400; 422 if a constraint is violated; 415 for a content type that is neither JSON nor a form
-	Detail    string          // one sentence that names all invalid arguments
-	Arguments []ArgumentError // at most 20, or for a 422 one for each violation, at most 100; empty if the request as a whole is wrong
+	// 400; 422 if a constraint is violated; 415 for a content type that is neither JSON nor a form
+	Status int
+	Detail string // one sentence that names all invalid arguments
+	// at most 20, or for a 422 one for each violation, at most 100; empty if the request as a whole is wrong
+	Arguments []ArgumentError
 }
 
 // Error returns the detail.

@@ -83,7 +83,8 @@ func (f formField) of(filled reflect.Value) (reflect.Value, bool) {
 // decode fills dst, an addressable struct, and returns the errs of the values, sorted by name. Unknown names are
 // ignored, unless the form is strict, and so are arguments that are replaced. misspelt are ignored names that resemble
 // a known one.
-func (f *form) decode(dst reflect.Value, values url.Values, place string, replaced map[string]json.RawMessage) (errs []ArgumentError, misspelt []string) {
+func (f *form) decode(dst reflect.Value, values url.Values, place string,
+	replaced map[string]json.RawMessage) (errs []ArgumentError, misspelt []string) {
 	d := &formDecoding{form: f, dst: dst, place: place, replaced: replaced}
 	values, written := f.inFull(values)
 	for _, name := range slices.Sorted(maps.Keys(values)) {
@@ -237,7 +238,8 @@ func (d *formDecoding) unknown(argument, name string) {
 	case mistake != "":
 		d.reject(argument, mistake)
 	case len(d.form.ambiguous[argument]) > 0:
-		d.reject(argument, "is a member of several arguments: write "+strings.Join(d.form.ambiguous[argument], "."+name+" or ")+"."+name)
+		d.reject(argument, "is a member of several arguments: write "+strings.Join(d.form.ambiguous[argument],
+			"."+name+" or ")+"."+name)
 	case found && known:
 		d.reject(argument, "is written with brackets; "+d.form.withoutBrackets(before, name))
 	case slices.Contains(d.form.inPath, argument):

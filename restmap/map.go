@@ -26,7 +26,8 @@ func Map(service *reflectapi.Service, options Options) ([]*Endpoint, error) {
 	var endpoints []*Endpoint
 	errs := m.unknownMethods()
 	if declared := service.Declared.Resource; declared != "" && options.Resource != "" {
-		errs = append(errs, fmt.Errorf("the interface declares the collection %s, which its clients call: leave out bus.Resource", declared))
+		errs = append(errs,
+			fmt.Errorf("the interface declares the collection %s, which its clients call: leave out bus.Resource", declared))
 	}
 	for _, method := range service.Methods {
 		added, err := m.endpoints(method)
@@ -81,7 +82,8 @@ func (m *mapper) unusedResource(service *reflectapi.Service) []error {
 		return name.crud && name.noun == "" && (m.isREST(method) || m.options.Methods[method.Name].Both)
 	}
 	if !slices.ContainsFunc(service.Methods, isIn) {
-		return []error{fmt.Errorf("the collection %s is of no use: no method is a bare verb that is served as REST", resource)}
+		return []error{fmt.Errorf("the collection %s is of no use: no method is a bare verb that is served as REST",
+			resource)}
 	}
 	return nil
 }
@@ -157,7 +159,8 @@ func (m *mapper) optionsOf(method *reflectapi.Method) (MethodOptions, error) {
 	}
 	options.HTTPMethod, options.Path = declared.HTTPMethod, declared.Path
 	if options.HTTPMethod == strings.ToUpper(options.HTTPMethod) && !isListable(options.HTTPMethod) {
-		return options, fmt.Errorf("its interface declares the HTTP method %q: write one of %s, or %q for any", options.HTTPMethod, strings.Join(listable(), ", "), AnyMethod)
+		return options, fmt.Errorf("its interface declares the HTTP method %q: write one of %s, or %q for any",
+			options.HTTPMethod, strings.Join(listable(), ", "), AnyMethod)
 	}
 	return options, nil
 }
@@ -225,7 +228,8 @@ func (m *mapper) routesREST(method *reflectapi.Method, options MethodOptions) ([
 	name := parseName(method.Name)
 	httpMethod := cmp.Or(options.HTTPMethod, name.operation.method)
 	if httpMethod == "" || options.Path == "" && !name.crud {
-		return nil, errors.New("is served as REST, but its name does not start with a CRUD verb: give it a path and an HTTP method")
+		return nil, errors.New("is served as REST, but its name does not start with a CRUD verb: " +
+			"give it a path and an HTTP method")
 	}
 	path := options.Path
 	if path == "" {
@@ -249,7 +253,8 @@ func itemArgument(method *reflectapi.Method, collection string) (string, error) 
 			return argument.Name, nil
 		}
 	}
-	return "", fmt.Errorf("needs an argument that identifies the item of %s, as in %s/{id}; or give it a path", collection, collection)
+	return "", fmt.Errorf("needs an argument that identifies the item of %s, as in %s/{id}; or give it a path",
+		collection, collection)
 }
 
 // checkPath returns an error for a path with a parameter that is not an argument.

@@ -168,9 +168,10 @@ func TestMap_RoutesOfRPCByOption(t *testing.T) {
 
 func TestMap_PostOnly(t *testing.T) {
 	t.Parallel()
-	endpoints, err := restmap.Map(describe(t, Shop{}), restmap.Options{PostOnly: true, Methods: map[string]restmap.MethodOptions{
-		"GetPerson": {HTTPMethod: "GET"},
-	}})
+	endpoints, err := restmap.Map(describe(t, Shop{}),
+		restmap.Options{PostOnly: true, Methods: map[string]restmap.MethodOptions{
+			"GetPerson": {HTTPMethod: "GET"},
+		}})
 	require.NoError(t, err)
 	for _, endpoint := range endpoints {
 		for _, route := range endpoint.Routes {
@@ -237,18 +238,22 @@ func TestMap_RefusesPaths(t *testing.T) {
 	}{
 		{restmap.MethodOptions{Path: "things"}, `method Patch: path "things": does not start with a slash`},
 		{restmap.MethodOptions{Path: "/things/{key}"}, `method Patch: path /things/{key}: the method has no argument "key"`},
-		{restmap.MethodOptions{Path: "/{httpRequestBody}"}, `method Patch: path /{httpRequestBody}: httpRequestBody is the body, it cannot be in the path`},
-		{restmap.MethodOptions{HTTPMethod: "PU T"}, `method Patch: HTTP method "PU T": write it in capital letters, or "*" for any`},
+		{restmap.MethodOptions{Path: "/{httpRequestBody}"},
+			`method Patch: path /{httpRequestBody}: httpRequestBody is the body, it cannot be in the path`},
+		{restmap.MethodOptions{HTTPMethod: "PU T"},
+			`method Patch: HTTP method "PU T": write it in capital letters, or "*" for any`},
 	}
 	for _, test := range tests {
-		_, err := restmap.Map(describe(t, ProductService{}), restmap.Options{Methods: map[string]restmap.MethodOptions{"Patch": test.options}})
+		_, err := restmap.Map(describe(t, ProductService{}),
+			restmap.Options{Methods: map[string]restmap.MethodOptions{"Patch": test.options}})
 		assert.EqualError(t, err, test.want, test.options)
 	}
 }
 
 func TestHandler(t *testing.T) {
 	t.Parallel()
-	for method, want := range map[string]string{"": "* /files/{path+}", "*": "* /files/{path+}", "GET": "GET /files/{path+}"} {
+	for method, want := range map[string]string{"": "* /files/{path+}", "*": "* /files/{path+}",
+		"GET": "GET /files/{path+}"} {
 		endpoint, err := restmap.Handler(method, "/files/{path+}")
 		if err != nil {
 			t.Errorf("Handler(%q) = %v", method, err)

@@ -41,7 +41,8 @@ func (w *memoryCost) cheapBytes() int {
 // cost returns an error for a text that takes too much memory.
 func (w *memoryCost) cost(text strictjson.Text) (weight int, err error) {
 	if weight = w.of(text); weight > maxWeight {
-		err = &strictjson.Error{Detail: fmt.Sprintf("holds so many values that they would take %d MiB of memory; the limit is %d MiB: send less at a time",
+		err = &strictjson.Error{Detail: fmt.Sprintf("holds so many values that they would take %d MiB of memory; "+
+			"the limit is %d MiB: send less at a time",
 			(weight-1)>>20+1, maxWeight>>20)}
 	}
 	return weight, err

@@ -46,17 +46,21 @@ func TestWeight(t *testing.T) {
 		method, contentType, body string
 		want                      string // "" for what is taken
 	}{
-		{"Open", jsonType, `{"x":` + list("{}", 1_870_000) + `}`, "the body holds so many values that they would take 129 MiB of memory; the limit is 128 MiB: send less at a time"},
+		{"Open", jsonType, `{"x":` + list("{}", 1_870_000) + `}`,
+			"the body holds so many values that they would take 129 MiB of memory; the limit is 128 MiB: send less at a time"},
 		{"Echo", jsonType, list("0", 5_700_000), "the body holds so many values that they would take 131 MiB"},
 		{"Echo", jsonType, list(`{"":0}`, 355_000), ""},
 		{"Echo", jsonType, list(`{"":0}`, 375_000), "the body holds so many values that they would take 132 MiB"},
 		{"Wide", jsonType, `{"all":` + list("{}", 119_000) + `}`, ""},
-		{"Wide", jsonType, `{"all":` + list("null", 130_000) + `}`, "the body holds so many values that they would take 129 MiB"},
+		{"Wide", jsonType, `{"all":` + list("null", 130_000) + `}`,
+			"the body holds so many values that they would take 129 MiB"},
 		{"Pointers", jsonType, `{"all":` + list("{}", 130_000) + `}`, "the body holds so many values"},
 		{"Large", jsonType, `{"all":` + list("{}", 400_000) + `}`, ""},
-		{"Large", jsonType, `{"all":` + list("{}", 430_000) + `}`, "the body holds so many values that they would take 132 MiB"},
+		{"Large", jsonType, `{"all":` + list("{}", 430_000) + `}`,
+			"the body holds so many values that they would take 132 MiB"},
 		{"Rows", jsonType, `{"a":` + list("{}", 130_000) + `}`, "the body holds so many values"},
-		{"Wide", formType, `all=` + list("{}", 130_000), "all (body): holds so many values that they would take 135 MiB of memory; the limit is 128 MiB: send less at a time"},
+		{"Wide", formType, `all=` + list("{}", 130_000), "all (body): holds so many values that they would take 135 MiB of " +
+			"memory; the limit is 128 MiB: send less at a time"},
 		// what fills the 4 MiB that a function takes
 		{"Numbers", jsonType, `{"all":` + list("0", 2<<20-8) + `}`, ""},
 		{"Open", jsonType, `{"x":` + list(`{"x":1,"y":2}`, 4<<20/14-1) + `}`, ""},
@@ -115,7 +119,8 @@ func TestMemory_TooHeavyAllocatesNothing(t *testing.T) {
 func TestMemory_EchoKeepsDigits(t *testing.T) {
 	t.Parallel()
 	decode, encode := endpoint(t, "Echo"), endpointOf(t, Outputs{}, "StatusAndBody", restmap.Options{})
-	for _, body := range []string{`[9007199254740993,-9223372036854775808,18446744073709551615]`, `{"a":123456789012345678901234567890}`} {
+	for _, body := range []string{`[9007199254740993,-9223372036854775808,18446744073709551615]`,
+		`{"a":123456789012345678901234567890}`} {
 		in, err := decode.Decode(&restmap.Request{ContentType: jsonType, Body: []byte(body)})
 		require.NoError(t, err)
 		got, err := encode.Encode(results(encode, 200, in.Field(0).Interface()))
@@ -139,9 +144,11 @@ type narrow struct {
 func TestMemory_IntegerWidthsOfTheDocument(t *testing.T) {
 	t.Parallel()
 	numbers := []int64{
-		math.MinInt32 - 1, math.MinInt32, math.MinInt16 - 1, math.MinInt16, math.MinInt8 - 1, math.MinInt8, -6, -5, -1, 0, 1, 5, 6,
+		math.MinInt32 - 1, math.MinInt32, math.MinInt16 - 1, math.MinInt16, math.MinInt8 - 1, math.MinInt8, -6, -5,
+		-1, 0, 1, 5, 6,
 		math.MaxInt8, math.MaxInt8 + 1, math.MaxUint8, math.MaxUint8 + 1, math.MaxInt16, math.MaxInt16 + 1,
-		math.MaxUint16 - 1, math.MaxUint16, math.MaxUint16 + 1, math.MaxInt32, math.MaxInt32 + 1, math.MaxUint32, math.MaxUint32 + 1,
+		math.MaxUint16 - 1, math.MaxUint16, math.MaxUint16 + 1, math.MaxInt32, math.MaxInt32 + 1, math.MaxUint32,
+		math.MaxUint32 + 1,
 	}
 	for _, test := range []struct {
 		typ  reflect.Type

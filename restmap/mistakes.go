@@ -85,7 +85,8 @@ func (r *mistakeReader) read(t reflect.Type) {
 		r.skip()
 	case !own && kind == jsontext.KindBeginObject && t.Kind() == reflect.Struct:
 		r.object(t)
-	case !own && kind == jsontext.KindBeginObject && t.Kind() == reflect.Map, !own && kind == jsontext.KindBeginArray && (t.Kind() == reflect.Slice || t.Kind() == reflect.Array):
+	case !own && kind == jsontext.KindBeginObject && t.Kind() == reflect.Map, !own && kind == jsontext.KindBeginArray &&
+		(t.Kind() == reflect.Slice || t.Kind() == reflect.Array):
 		r.elements(kind == jsontext.KindBeginObject, t.Elem())
 	case r.values:
 		value, err := r.ReadValue()

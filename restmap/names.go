@@ -179,7 +179,8 @@ func indexOf(values []reflectapi.Value, name string) int {
 
 // usesMagic reports whether a method has a magic argument.
 func usesMagic(m *reflectapi.Method) bool {
-	return indexOf(m.Args, RequestBody) >= 0 || indexOf(m.Results, ResponseBody) >= 0 || indexOf(m.Results, StatusCode) >= 0
+	return indexOf(m.Args, RequestBody) >= 0 || indexOf(m.Results, ResponseBody) >= 0 ||
+		indexOf(m.Results, StatusCode) >= 0
 }
 
 // checkMagic returns an error for magic arguments in a place where they have no meaning, and for names that are meant
@@ -206,11 +207,14 @@ func checkMagic(m *reflectapi.Method) error {
 		errs = append(errs, fmt.Errorf("%s is of type %v; it has to be an int", StatusCode, m.Results[status].Type))
 	}
 	if m.Streams && (status >= 0 || body >= 0) {
-		errs = append(errs, fmt.Errorf("%s is a stream, of which every element is written by itself: give the result another name, or none", m.Results[0].Name))
+		errs = append(errs,
+			fmt.Errorf("%s is a stream, of which every element is written by itself: give the result another name, or none",
+				m.Results[0].Name))
 	}
 	for i, result := range m.Results {
 		if body >= 0 && i != body && i != status {
-			errs = append(errs, fmt.Errorf("%s is the whole body, so there is no place for the result %s", ResponseBody, result.Name))
+			errs = append(errs, fmt.Errorf("%s is the whole body, so there is no place for the result %s", ResponseBody,
+				result.Name))
 		}
 	}
 	return errors.Join(errs...)

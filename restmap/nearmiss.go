@@ -51,7 +51,8 @@ func (m *mapper) checkStream(method *reflectapi.Method, options MethodOptions, c
 	case options.Both:
 		return errors.New("streams, which is for RPC style alone: leave out bus.RPCAndREST")
 	case m.isNamedREST(method) && !chosen:
-		return fmt.Errorf("is named like REST, but streams, which is for RPC style alone: give it another name, %s", chooseRPC(method))
+		return fmt.Errorf("is named like REST, but streams, which is for RPC style alone: give it another name, %s",
+			chooseRPC(method))
 	default:
 		return nil
 	}
@@ -59,7 +60,8 @@ func (m *mapper) checkStream(method *reflectapi.Method, options MethodOptions, c
 
 // chooseRPC is the remedy where RPC is meant.
 func chooseRPC(method *reflectapi.Method) string {
-	return "or say that RPC is meant, with bus.RPC() or with " + reflectapi.RouteDirective + " POST /" + Kebab(method.Name) + " in its interface"
+	return "or say that RPC is meant, with bus.RPC() or with " + reflectapi.RouteDirective + " POST /" +
+		Kebab(method.Name) + " in its interface"
 }
 
 // checkNearNames returns an error for names that are close to a magic argument.
@@ -115,7 +117,8 @@ func missingMagic(method *reflectapi.Method, name parsedName) string {
 		return "result " + ResponseBody
 	case operation.method == "POST" && len(args) == 1 && isResource(args[0].Type, false):
 		return "argument " + RequestBody
-	case operation.method != "GET" && operation.item && len(args) == 2 && isText(args[0].Type) && isResource(args[1].Type, false):
+	case operation.method != "GET" && operation.item && len(args) == 2 && isText(args[0].Type) &&
+		isResource(args[1].Type, false):
 		return "second argument " + RequestBody
 	}
 	return ""

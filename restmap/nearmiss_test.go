@@ -71,15 +71,19 @@ func TestMap_NearMiss(t *testing.T) {
 	}{
 		{"Read", readsThing{}, "Read", "method Read: is named like REST, and would be served as RPC at /read: " +
 			"for GET /reads-things/{id} name its result httpResponseBody" + or + "/read in its interface"},
-		{"Create", createsThing{}, "CreateThing", "for POST /things name its argument httpRequestBody" + or + "/create-thing"},
+		{"Create", createsThing{}, "CreateThing", "for POST /things name its argument httpRequestBody" + or +
+			"/create-thing"},
 		{"Update", updatesThing{}, "Update", "for PUT /updates-things/{id} name its second argument httpRequestBody" + or},
 		{"List", listsThings{}, "ListThings", "for GET /things name its result httpResponseBody" + or},
 		{"a text", readsTitle{}, "Read", "for GET /reads-titles/{id} name its result httpResponseBody" + or + "/read"},
 		{"Delete", deletesOne{}, "Delete", "method Delete: is named like REST, and would be served as RPC at /delete: " +
 			"for DELETE /deletes-ones/{id} call it DeleteREST" + or + "/delete in its interface"},
-		{"a near body", namesBody{}, "Create", "method Create: requestBody is an ordinary name here: write httpRequestBody" + or + "/create"},
-		{"a near status", namesStatus{}, "Create", "method Create: statusCode is an ordinary name here: write httpStatusCode" + or},
-		{"a near result", namesResult{}, "Read", "method Read: http_response is an ordinary name here: write httpResponseBody" + or},
+		{"a near body", namesBody{}, "Create", "method Create: requestBody is an ordinary name here: write httpRequestBody" +
+			or + "/create"},
+		{"a near status", namesStatus{}, "Create",
+			"method Create: statusCode is an ordinary name here: write httpStatusCode" + or},
+		{"a near result", namesResult{}, "Read",
+			"method Read: http_response is an ordinary name here: write httpResponseBody" + or},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -102,7 +106,8 @@ func TestMap_NearMiss(t *testing.T) {
 // TestMap_NoNearMiss has methods that are clearly RPC.
 func TestMap_NoNearMiss(t *testing.T) {
 	t.Parallel()
-	for _, impl := range []any{readsText{}, readsTime{}, findsThing{}, loadsByTwo{}, echoesBody{}, sendsStatus{}, getsPrice{}, deletesText{}, deletesPart{}, countsGone{}} {
+	for _, impl := range []any{readsText{}, readsTime{}, findsThing{}, loadsByTwo{}, echoesBody{}, sendsStatus{},
+		getsPrice{}, deletesText{}, deletesPart{}, countsGone{}} {
 		endpoints, err := restmap.Map(describe(t, impl), restmap.Options{})
 		require.NoError(t, err, "%T", impl)
 		assert.Equal(t, restmap.RPC, endpoints[0].Style, "%T", impl)

@@ -37,7 +37,8 @@ func ParsePattern(path string) (Pattern, error) {
 		return Pattern{}, fmt.Errorf("path %q: does not start with a slash", path)
 	}
 	if i := strings.IndexAny(path, "?#"); i >= 0 {
-		return Pattern{}, fmt.Errorf("path %q: ends before %q: leave out the rest, or write %s for the character", path, path[i:i+1], url.PathEscape(path[i:i+1]))
+		return Pattern{}, fmt.Errorf("path %q: ends before %q: leave out the rest, or write %s for the character", path,
+			path[i:i+1], url.PathEscape(path[i:i+1]))
 	}
 	var p Pattern
 	for text := range strings.SplitSeq(rest, "/") {
@@ -84,7 +85,8 @@ func parseSegment(text string) (Segment, error) {
 	name, closed := strings.CutSuffix(name, "}")
 	name, rest := strings.CutSuffix(name, "+")
 	if !opened || !closed || !isName(name) {
-		return Segment{}, fmt.Errorf("segment %q: a parameter is a whole segment, {name}, or {name+} at the end for all the rest", text)
+		return Segment{}, fmt.Errorf("segment %q: a parameter is a whole segment, {name}, or {name+} at the end for all "+
+			"the rest", text)
 	}
 	return Segment{Name: name, Rest: rest}, nil
 }

@@ -52,17 +52,23 @@ func TestParsePattern_Refuses(t *testing.T) {
 		{"/a/../b", `path "/a/../b": segment "..": browsers take it for another folder, and call another path`},
 		{"/%2e/b", `path "/%2e/b": segment "%2e": browsers take it for another folder, and call another path`},
 		{"/%zz", `path "/%zz": segment "%zz": a % needs two hexadecimal digits after it`},
-		{"/a{id}", `path "/a{id}": segment "a{id}": a parameter is a whole segment, {name}, or {name+} at the end for all the rest`},
-		{"/{id}.json", `path "/{id}.json": segment "{id}.json": a parameter is a whole segment, {name}, or {name+} at the end for all the rest`},
-		{"/api/*", `path "/api/*": segment "*": write {name} for one segment, {name+} at the end for all the rest, or %2A for the character`},
+		{"/a{id}",
+			`path "/a{id}": segment "a{id}": a parameter is a whole segment, {name}, or {name+} at the end for all the rest`},
+		{"/{id}.json",
+			`path "/{id}.json": segment "{id}.json": a parameter is a whole segment, {name}, or {name+} at the end for all the rest`},
+		{"/api/*",
+			`path "/api/*": segment "*": write {name} for one segment, {name+} at the end for all the rest, or %2A for the character`},
 		{"/x/:id", `path "/x/:id": segment ":id": write {id} for a parameter, or %3A for the character`},
 		{"/:", `path "/:": segment ":": write {name} for a parameter, or %3A for the character`},
 		{"/x?y=1", `path "/x?y=1": ends before "?": leave out the rest, or write %3F for the character`},
 		{"/x/{id}#top", `path "/x/{id}#top": ends before "#": leave out the rest, or write %23 for the character`},
 		{"/{}", `path "/{}": segment "{}": a parameter is a whole segment, {name}, or {name+} at the end for all the rest`},
-		{"/{1a}", `path "/{1a}": segment "{1a}": a parameter is a whole segment, {name}, or {name+} at the end for all the rest`},
-		{"/{path...}", `path "/{path...}": segment "{path...}": a parameter is a whole segment, {name}, or {name+} at the end for all the rest`},
-		{"/{id", `path "/{id": segment "{id": a parameter is a whole segment, {name}, or {name+} at the end for all the rest`},
+		{"/{1a}",
+			`path "/{1a}": segment "{1a}": a parameter is a whole segment, {name}, or {name+} at the end for all the rest`},
+		{"/{path...}",
+			`path "/{path...}": segment "{path...}": a parameter is a whole segment, {name}, or {name+} at the end for all the rest`},
+		{"/{id",
+			`path "/{id": segment "{id": a parameter is a whole segment, {name}, or {name+} at the end for all the rest`},
 		{"/{a}/{a}", `path "/{a}/{a}": parameter "a" is given twice`},
 		{"/{a+}/b", `path "/{a+}/b": {name+} takes all the rest, nothing may follow it`},
 		{"/{a+}/", `path "/{a+}/": {name+} takes all the rest, nothing may follow it`},
@@ -180,7 +186,8 @@ func mustParse(t testing.TB, path string) restmap.Pattern {
 // FuzzPattern holds parsing against itself and matching against a naive oracle.
 func FuzzPattern(f *testing.F) {
 	for _, seed := range [][2]string{
-		{"/", "/"}, {"/products/{id}", "/products/1"}, {"/files/{path+}", "/files//a%2Fb"}, {"/a%2fb/{x}", "/a%2Fb/"}, {"/{a}/{b+}", "/x"}, {"/%3Aa/b:", "/:a"},
+		{"/", "/"}, {"/products/{id}", "/products/1"}, {"/files/{path+}", "/files//a%2Fb"}, {"/a%2fb/{x}", "/a%2Fb/"},
+		{"/{a}/{b+}", "/x"}, {"/%3Aa/b:", "/:a"},
 	} {
 		f.Add(seed[0], seed[1])
 	}

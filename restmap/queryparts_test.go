@@ -62,7 +62,8 @@ func TestQueryParts(t *testing.T) {
 		limit       int64
 		problem     string
 	}{
-		{"short", "text=tea&tags=a&tags=b&price.least=1.5", search{Text: "tea", Tags: []string{"a", "b"}, Price: span{Least: 1.5}}, 0, ""},
+		{"short", "text=tea&tags=a&tags=b&price.least=1.5",
+			search{Text: "tea", Tags: []string{"a", "b"}, Price: span{Least: 1.5}}, 0, ""},
 		{"in full", "filter.text=tea&filter.price.most=2", search{Text: "tea", Price: span{Most: 2}}, 0, ""},
 		{"both, of different members", "text=tea&filter.limit=3&limit=4", search{Text: "tea", Limit: 3}, 4, ""},
 		{"beside JSON", `filter={"text":"tea"}&price.least=1`, search{Text: "tea", Price: span{Least: 1}}, 0, ""},

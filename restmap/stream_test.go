@@ -35,7 +35,8 @@ func (Streams) Count(n int) iter.Seq2[int, error] {
 func (s Streams) WatchProducts(ctx context.Context, name string) iter.Seq2[*product, error] {
 	return func(yield func(*product, error) bool) {
 		defer func() { *s.left = true }()
-		_ = yield(&product{Name: name}, nil) && yield(nil, nil) && yield(&product{Price: math.Inf(1)}, nil) && yield(&product{}, io.ErrUnexpectedEOF)
+		_ = yield(&product{Name: name}, nil) && yield(nil, nil) && yield(&product{Price: math.Inf(1)}, nil) &&
+			yield(&product{}, io.ErrUnexpectedEOF)
 	}
 }
 func (Streams) Nothing() iter.Seq2[int, error] { return nil }
@@ -124,7 +125,9 @@ func TestStream_StopsWithItsConsumer(t *testing.T) {
 
 	assert.PanicsWithValue(t, "the iterator's", func() { stream(t, "Panic")(func([]byte, error) bool { return true }) })
 	left = false
-	assert.PanicsWithValue(t, "the consumer's", func() { e.Stream(out)(func([]byte, error) bool { panic("the consumer's") }) })
+	assert.PanicsWithValue(t, "the consumer's", func() {
+		e.Stream(out)(func([]byte, error) bool { panic("the consumer's") })
+	})
 	assert.True(t, left)
 }
 
@@ -154,7 +157,8 @@ func TestMap_Stream(t *testing.T) {
 	assert.Nil(t, handler.Element())
 	assert.False(t, count.GiveValues(reflect.ValueOf(0), reflect.ValueOf(&struct{}{}).Elem(), false, 100))
 
-	options := restmap.Options{Methods: map[string]restmap.MethodOptions{"Count": {Path: "/numbers/{n}", HTTPMethod: http.MethodGet}}}
+	options := restmap.Options{Methods: map[string]restmap.MethodOptions{"Count": {Path: "/numbers/{n}",
+		HTTPMethod: http.MethodGet}}}
 	at := endpointOf(t, Streams{}, "Count", options)
 	assert.Equal(t, "GET /numbers/{n}", at.ClientRoute().String())
 }
@@ -181,20 +185,29 @@ func TestMap_StreamErrors(t *testing.T) {
 		options restmap.MethodOptions
 		want    string
 	}{
-		{"among REST", listed{}, "ListAll", restmap.MethodOptions{}, "method ListAll: is named like REST, but " + rest + "give it another name, or say that RPC is meant, with bus.RPC() or with //busline:route POST /list-all in its interface"},
-		{"with the suffix", ended{}, "WatchREST", restmap.MethodOptions{}, "method WatchREST: is named like REST, but " + rest},
-		{"as both", Streams{}, "Count", restmap.MethodOptions{Both: true}, "method Count: " + rest + "leave out bus.RPCAndREST"},
-		{"as the body", named{}, "Watch", restmap.MethodOptions{}, "method Watch: httpResponseBody is a stream, of which every element is written by itself: give the result another name, or none"},
-		{"as the status", coded{}, "Watch", restmap.MethodOptions{}, "method Watch: httpStatusCode is a stream, of which every element is written by itself: give the result another name, or none"},
+		{"among REST", listed{}, "ListAll", restmap.MethodOptions{},
+			"method ListAll: is named like REST, but " + rest + "give it another name, or say that RPC is meant, " +
+				"with bus.RPC() or with //busline:route POST /list-all in its interface"},
+		{"with the suffix", ended{}, "WatchREST", restmap.MethodOptions{},
+			"method WatchREST: is named like REST, but " + rest},
+		{"as both", Streams{}, "Count", restmap.MethodOptions{Both: true},
+			"method Count: " + rest + "leave out bus.RPCAndREST"},
+		{"as the body", named{}, "Watch", restmap.MethodOptions{}, "method Watch: httpResponseBody is a stream, " +
+			"of which every element is written by itself: give the result another name, or none"},
+		{"as the status", coded{}, "Watch", restmap.MethodOptions{},
+			"method Watch: httpStatusCode is a stream, of which every element is written by itself: " +
+				"give the result another name, or none"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := restmap.Map(describe(t, test.impl), restmap.Options{Methods: map[string]restmap.MethodOptions{test.method: test.options}})
+			_, err := restmap.Map(describe(t, test.impl),
+				restmap.Options{Methods: map[string]restmap.MethodOptions{test.method: test.options}})
 			require.ErrorContains(t, err, test.want)
 		})
 	}
 	for _, impl := range []any{listed{}, ended{}} {
-		method := describe(t, impl).Methods[slices.IndexFunc(describe(t, impl).Methods, func(m *reflectapi.Method) bool { return m.Streams })].Name
+		method := describe(t, impl).Methods[slices.IndexFunc(describe(t, impl).Methods,
+			func(m *reflectapi.Method) bool { return m.Streams })].Name
 		e := endpointOf(t, impl, method, restmap.Options{Methods: map[string]restmap.MethodOptions{method: {RPC: true}}})
 		assert.Equal(t, restmap.RPC, e.Style)
 	}
@@ -203,9 +216,11 @@ func TestMap_StreamErrors(t *testing.T) {
 func TestMap_StreamWithStatus(t *testing.T) {
 	t.Parallel()
 	service, err := reflectapi.DescribeSignatures("Feed", "", []reflectapi.Signature{{
-		Name: "Watch", Func: reflect.TypeFor[func() iter.Seq2[int, error]](), Results: []string{""}, Declared: reflectapi.Declared{Statuses: []int{http.StatusCreated}},
+		Name: "Watch", Func: reflect.TypeFor[func() iter.Seq2[int, error]](), Results: []string{""},
+		Declared: reflectapi.Declared{Statuses: []int{http.StatusCreated}},
 	}})
 	require.NoError(t, err)
 	_, err = restmap.Map(service, restmap.Options{})
-	require.EqualError(t, err, "method Watch: //busline:status: the method streams, and has the status 200 before its first element: leave it out")
+	require.EqualError(t, err,
+		"method Watch: //busline:status: the method streams, and has the status 200 before its first element: leave it out")
 }

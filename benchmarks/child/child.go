@@ -17,7 +17,8 @@ import (
 // Role is what a child does. It starts, and returns a line for its parent, such as an address; answer answers the
 // commands of the parent, one at a time, and is nil if there are none. Its context ends when the parent closes the
 // child, or ends.
-type Role func(ctx context.Context, arguments []string) (line string, answer func(command string) (string, error), err error)
+type Role func(ctx context.Context,
+	arguments []string) (line string, answer func(command string) (string, error), err error)
 
 // variable has the role of a child and its arguments, as JSON.
 const variable = "BUSLINE_BENCHMARK_CHILD"

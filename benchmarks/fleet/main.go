@@ -34,7 +34,8 @@ type settings struct {
 
 func main() {
 	ctx := context.Background()
-	isChild, err := child.Run(ctx, map[string]child.Role{brokerRole: child.Broker, instancesRole: beInstances, portalRole: bePortal})
+	isChild, err := child.Run(ctx, map[string]child.Role{brokerRole: child.Broker, instancesRole: beInstances,
+		portalRole: bePortal})
 	if !isChild {
 		err = run(ctx, os.Args[1:], os.Stdout)
 	}

@@ -14,7 +14,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	isChild, err := child.Run(context.Background(), map[string]child.Role{brokerRole: child.Broker, instancesRole: beInstances, portalRole: bePortal})
+	isChild, err := child.Run(context.Background(),
+		map[string]child.Role{brokerRole: child.Broker, instancesRole: beInstances, portalRole: bePortal})
 	if !isChild {
 		os.Exit(m.Run())
 	}

@@ -31,7 +31,8 @@ type figures struct {
 	memory, brokerMemory int64  // bytes of all
 	discovery, multicast time.Duration
 
-	perInstance, forwarded time.Duration // processor time of an instance and of the broker for one announcement that one instance receives
+	// processor time of an instance and of the broker for one announcement that one instance receives
+	perInstance, forwarded time.Duration
 
 	page       time.Duration // from the first request for the documents to the last byte, when the portal knows nothing
 	pageCPU    float64       // share of a core that the portal takes while it is looked at
@@ -112,7 +113,8 @@ func (f *fleet) measure(ctx context.Context, m *figures, set *settings) (err err
 	url := f.broker.Told()
 	for part := range m.processes {
 		first, end := part*m.instances/m.processes, (part+1)*m.instances/m.processes
-		started, err := f.start(instancesRole, url, strconv.Itoa(first), strconv.Itoa(end), strconv.Itoa(max(1, together/m.processes)))
+		started, err := f.start(instancesRole, url, strconv.Itoa(first), strconv.Itoa(end),
+			strconv.Itoa(max(1, together/m.processes)))
 		if err != nil {
 			return err
 		}
@@ -197,7 +199,8 @@ func (f *fleet) announce(m *figures, url string, count int) error {
 		return err
 	}
 	defer conn.Close()
-	to, err := subject.Address{Port: subject.ControlPort, Host: subject.HostAll, Method: http.MethodPost, Path: "/hello"}.Subject("bus")
+	to, err := subject.Address{Port: subject.ControlPort, Host: subject.HostAll, Method: http.MethodPost,
+		Path: "/hello"}.Subject("bus")
 	if err != nil {
 		return err
 	}
@@ -213,8 +216,9 @@ func (f *fleet) announce(m *figures, url string, count int) error {
 	for number := range count {
 		<-pace.C
 		message := wire.AppendRequest(nil, &wire.Request{
-			Method: http.MethodPost, Target: "/hello", Host: "all:888", FromHost: fmt.Sprintf("made-up-%d.example", number), FromID: "m1aaaaaaaa",
-			MsgID: strconv.Itoa(number), TimeBudget: wire.DefaultTimeBudget, CallDepth: 1,
+			Method: http.MethodPost, Target: "/hello", Host: "all:888", FromHost: fmt.Sprintf("made-up-%d.example", number),
+			FromID: "m1aaaaaaaa",
+			MsgID:  strconv.Itoa(number), TimeBudget: wire.DefaultTimeBudget, CallDepth: 1,
 		})
 		if err := conn.Publish(to, message); err != nil {
 			return err

@@ -13,15 +13,20 @@ func report(stdout io.Writer, all []figures) error {
 	fmt.Fprintln(stdout, "What was measured:")
 	fmt.Fprintln(stdout)
 	table := tabwriter.NewWriter(stdout, 0, 0, 1, ' ', 0)
-	fmt.Fprintln(table, "| instances\t| processes\t| all started\t| sent by each\t| received by each\t| KiB of each\t| KiB at the broker\t| subscriptions\t| first multicast to all\t| next\t| µs to receive an announcement\t| µs to forward it\t"+
+	fmt.Fprintln(table, "| instances\t| processes\t| all started\t| sent by each\t| received by each\t| KiB of each\t| "+
+		"KiB at the broker\t| subscriptions\t| first multicast to all\t| next\t| µs to receive an announcement\t| µs to "+
+		"forward it\t"+
 		"| portal: first page\t| % of a core looked at\t| KiB/s\t| scrape\t| KiB\t|")
-	fmt.Fprintln(table, "|--:\t|--:\t|--:\t|--:\t|--:\t|--:\t|--:\t|--:\t|--:\t|--:\t|--:\t|--:\t|--:\t|--:\t|--:\t|--:\t|--:\t|")
+	fmt.Fprintln(table,
+		"|--:\t|--:\t|--:\t|--:\t|--:\t|--:\t|--:\t|--:\t|--:\t|--:\t|--:\t|--:\t|--:\t|--:\t|--:\t|--:\t|--:\t|")
 	for at := range all {
 		m := &all[at]
 		each := func(total float64) float64 { return total / float64(m.instances) }
-		fmt.Fprintf(table, "| %d\t| %d\t| %s\t| %.1f\t| %.0f\t| %.0f\t| %.0f\t| %.1f\t| %s\t| %s\t| %.1f\t| %.1f\t| %s\t| %.1f\t| %.1f\t| %s\t| %d\t|\n",
+		fmt.Fprintf(table, "| %d\t| %d\t| %s\t| %.1f\t| %.0f\t| %.0f\t| %.0f\t| %.1f\t| %s\t| %s\t| %.1f\t| %.1f\t| %s\t| "+
+			"%.1f\t| %.1f\t| %s\t| %d\t|\n",
 			m.instances, m.processes, short(m.started), each(float64(m.counts.Sent)), each(float64(m.counts.Received)),
-			each(float64(m.memory))/kibi, each(float64(m.brokerMemory))/kibi, each(float64(m.counts.Subscriptions)), short(m.discovery), short(m.multicast),
+			each(float64(m.memory))/kibi, each(float64(m.brokerMemory))/kibi, each(float64(m.counts.Subscriptions)),
+			short(m.discovery), short(m.multicast),
 			m.perInstance.Seconds()*1e6, m.forwarded.Seconds()*1e6,
 			short(m.page), m.pageCPU*percent, m.pageBytes/kibi, short(m.scrape), m.scrapeSize>>10)
 	}
@@ -110,10 +115,13 @@ const restart = 10 * time.Minute
 // report writes what the model says of the largest fleet that was measured, beside what was measured, and of larger
 // ones.
 func (m *model) report(stdout io.Writer, largest *figures) error {
-	fmt.Fprintf(stdout, "\nA model of the fleets in %d processes but the largest, beside what the largest has, and of larger ones:\n\n", m.processes)
+	fmt.Fprintf(stdout,
+		"\nA model of the fleets in %d processes but the largest, beside what the largest has, and of larger ones:\n\n",
+		m.processes)
 	sizes := []int{largest.instances, 10_000, 100_000}
 	table := tabwriter.NewWriter(stdout, 0, 0, 1, ' ', 0)
-	fmt.Fprintf(table, "| \t| %d: measured\t| model\t| 10 000\t| 100 000\t|\n|---\t|--:\t|--:\t|--:\t|--:\t|\n", largest.instances)
+	fmt.Fprintf(table, "| \t| %d: measured\t| model\t| 10 000\t| 100 000\t|\n|---\t|--:\t|--:\t|--:\t|--:\t|\n",
+		largest.instances)
 	row := func(name, measured string, of func(instances int) string) {
 		fmt.Fprintf(table, "| %s\t| %s", name, measured)
 		for _, size := range sizes {
@@ -122,7 +130,9 @@ func (m *model) report(stdout io.Writer, largest *figures) error {
 		fmt.Fprintln(table, "\t|")
 	}
 	of := func(name, format string, measured float64, modelled func(instances int) float64) {
-		row(name, fmt.Sprintf(format, measured), func(instances int) string { return fmt.Sprintf(format, modelled(instances)) })
+		row(name, fmt.Sprintf(format, measured), func(instances int) string {
+			return fmt.Sprintf(format, modelled(instances))
+		})
 	}
 	scaled := func(l line, by float64) func(int) float64 { return func(n int) float64 { return l.at(n) / by } }
 	deliveries := func(n int) float64 { return m.sent * float64(n) * float64(n) / restart.Seconds() }
@@ -139,8 +149,10 @@ func (m *model) report(stdout io.Writer, largest *figures) error {
 	modelled := func(name, format string, of func(instances int) float64) {
 		row(name, "", func(instances int) string { return fmt.Sprintf(format, of(instances)) })
 	}
-	modelled("restart of all in 10 min: announcements received by each, 1/s", "%.1f", func(n int) float64 { return m.sent * float64(n) / restart.Seconds() })
-	modelled("… share of a core of each, %", "%.3f", func(n int) float64 { return m.sent * float64(n) / restart.Seconds() * m.perInstance * percent })
+	modelled("restart of all in 10 min: announcements received by each, 1/s", "%.1f",
+		func(n int) float64 { return m.sent * float64(n) / restart.Seconds() })
+	modelled("… share of a core of each, %", "%.3f",
+		func(n int) float64 { return m.sent * float64(n) / restart.Seconds() * m.perInstance * percent })
 	modelled("… deliveries of the broker, 1/s", "%.0f", deliveries)
 	modelled("… cores of the broker", "%.2f", func(n int) float64 { return deliveries(n) * m.forwarded })
 	return table.Flush()

@@ -66,7 +66,8 @@ const together = 16
 
 // beInstances runs the instances of hosts from the first to before the last, "worker-7.example", at a broker; the last
 // argument is how many start at a time.
-func beInstances(ctx context.Context, arguments []string) (line string, answer func(string) (string, error), err error) {
+func beInstances(ctx context.Context,
+	arguments []string) (line string, answer func(string) (string, error), err error) {
 	first, err := strconv.Atoi(arguments[1])
 	if err != nil {
 		return "", nil, err

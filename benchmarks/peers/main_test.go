@@ -28,7 +28,8 @@ func TestRun(t *testing.T) {
 		t.Errorf("progress = %q", progress.String())
 	}
 	written, err := os.ReadFile(readme)
-	if want := "above\n<!-- begin peers -->\n\n" + tables.String() + "\n<!-- end peers -->\nbelow\n"; err != nil || string(written) != want {
+	if want := "above\n<!-- begin peers -->\n\n" + tables.String() + "\n<!-- end peers -->\nbelow\n"; err != nil ||
+		string(written) != want {
 		t.Errorf("written: %q, %v", written, err)
 	}
 }

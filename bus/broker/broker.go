@@ -40,11 +40,12 @@ const readyTimeout = 10 * time.Second
 type Broker struct {
 	server    *server.Server
 	log       *serverLog
-	url       string                  // "nats://127.0.0.1:4222"; "" if it does not listen
-	closing   chan struct{}           // closed by Close
-	close     func()                  // closes closing once
-	restoring sync.WaitGroup          // the goroutine of restoreJetStream
-	jetStream *server.JetStreamConfig // the first configuration of JetStream, for restoreJetStream; nil before it is needed
+	url       string         // "nats://127.0.0.1:4222"; "" if it does not listen
+	closing   chan struct{}  // closed by Close
+	close     func()         // closes closing once
+	restoring sync.WaitGroup // the goroutine of restoreJetStream
+	// the first configuration of JetStream, for restoreJetStream; nil before it is needed
+	jetStream *server.JetStreamConfig
 }
 
 // Start runs a broker and returns when clients can connect. Without options only [Broker.InProcessConn] reaches it, it

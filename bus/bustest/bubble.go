@@ -58,7 +58,8 @@ func beginSignals() {
 func refuseBubble(t testing.TB) {
 	t.Helper()
 	if bubbleName() != "" {
-		t.Fatal("bustest: this is a synctest bubble, where a bus of bustest.New would crash other tests: use bustest.Virtual instead of bustest.New and synctest.Test")
+		t.Fatal("bustest: this is a synctest bubble, where a bus of bustest.New would crash other tests: " +
+			"use bustest.Virtual instead of bustest.New and synctest.Test")
 	}
 }
 
@@ -78,7 +79,8 @@ func (b *bubble) leftovers() string {
 	case len(b.open) > 0 && goroutines == 0:
 		return fmt.Sprintf("connections still open: %s; %s", strings.Join(b.open, ", "), closeEach)
 	case len(b.open) > 0:
-		return fmt.Sprintf("connections still open: %s; %s; and with goroutines still running, %d of them", strings.Join(b.open, ", "), closeEach, goroutines)
+		return fmt.Sprintf("connections still open: %s; %s; and with goroutines still running, %d of them",
+			strings.Join(b.open, ", "), closeEach, goroutines)
 	case goroutines == 0:
 		return "a NATS connection still open; close it before the test ends"
 	}

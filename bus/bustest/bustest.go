@@ -70,7 +70,8 @@ func start(t testing.TB, options ...broker.Option) *Bus {
 		t.Fatalf("bustest: %v", err)
 	}
 	t.Cleanup(started.Close)
-	return &Bus{t: t, broker: started, provider: started, plane: "test-" + rand.Text(), log: newLog(t), answers: newResponseCheck(t)}
+	return &Bus{t: t, broker: started, provider: started, plane: "test-" + rand.Text(), log: newLog(t),
+		answers: newResponseCheck(t)}
 }
 
 // CheckShortCircuit makes each call that stays in the process also be encoded and decoded as the broker would have

@@ -21,7 +21,8 @@ func TestAdd(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out struct{ Sum int }
-	if err := client.Call(t.Context(), "https://calculator.example/add", bus.Args{"x": 5, "y": 6}, &out); err != nil || out.Sum != 11 {
+	if err := client.Call(t.Context(), "https://calculator.example/add", bus.Args{"x": 5, "y": 6}, &out); err != nil ||
+		out.Sum != 11 {
 		t.Errorf("%v, %v", out, err)
 	}
 }

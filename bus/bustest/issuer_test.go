@@ -28,7 +28,8 @@ func TestIssuer(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
 		issuer, untrusted := bustest.NewIssuer(t), bustest.NewIssuer(t)
-		require.NoError(t, bus.Serve(b.Connect("safe.example", issuer.Trust()), Safe{}, bus.RequireClaims(`"keeper" in roles`)))
+		require.NoError(t, bus.Serve(b.Connect("safe.example", issuer.Trust()), Safe{},
+			bus.RequireClaims(`"keeper" in roles`)))
 		caller, keeper := b.Connect("caller.example"), claims.Claims{"sub": "ada", "roles": []string{"keeper"}}
 		open := func(ctx context.Context) (name string, status int) {
 			var out struct{ Name string }

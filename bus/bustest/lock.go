@@ -79,7 +79,8 @@ func (l lock) compare(t testing.TB, locked []byte, now *openapi.Document) {
 	if len(added) == 0 {
 		added = []string{"only descriptions, names or examples have changed, or requirements were removed"}
 	}
-	t.Logf("bustest: %s is older than the code, but no %s breaks:\n  %s\n%s, and commit it", l.path, l.who, strings.Join(added, "\n  "), refresh(t))
+	t.Logf("bustest: %s is older than the code, but no %s breaks:\n  %s\n%s, and commit it", l.path, l.who,
+		strings.Join(added, "\n  "), refresh(t))
 }
 
 // refresh returns the instruction for rewriting a lock.

@@ -27,7 +27,8 @@ import (
 func LockAPI[T any](t testing.TB, path string, impl T, options ...bus.ServeOption) {
 	t.Helper()
 	if _, err := events.OpenAPIOf("service", impl, subscribeOptions(options)...); err == nil {
-		t.Errorf("bustest: all methods of %v are events: lock them with bustest.LockEvents or, if a service has such methods, with LockConn", reflect.TypeFor[T]())
+		t.Errorf("bustest: all methods of %v are events: lock them with bustest.LockEvents or, "+
+			"if a service has such methods, with LockConn", reflect.TypeFor[T]())
 		return
 	}
 	document, err := bus.OpenAPIOf("service", impl, options...)

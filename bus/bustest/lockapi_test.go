@@ -53,7 +53,8 @@ func TestLockAPI(t *testing.T) { //nolint:paralleltest // it sets the environmen
 		bustest.LockAPI(t, path, otherLender{}, bus.ParamNames("Lend", "title", "until"))
 	}
 
-	if got := failureOf(asBefore); !strings.Contains(got, "the lock "+path+" does not exist yet; run BUSLINE_UPDATE=1 go test -run '^TestLockAPI$' to write it") {
+	if got := failureOf(asBefore); !strings.Contains(got,
+		"the lock "+path+" does not exist yet; run BUSLINE_UPDATE=1 go test -run '^TestLockAPI$' to write it") {
 		t.Errorf("without a lock: %s", got)
 	}
 	t.Run("1.2 (old)", func(t *testing.T) { //nolint:paralleltest // chosen by its name
@@ -109,7 +110,8 @@ func TestLockConn(t *testing.T) { //nolint:paralleltest // it sets the environme
 	t.Setenv("BUSLINE_UPDATE", "")
 	record := &recordingT{TB: t}
 	bustest.LockConn(bustest.Reporter(record), path, serve(bus.RequireClaims(`level > 3`), bus.Port(444)))
-	want := "POST :444/lend: it now requires the claims level > 3 instead of level > 2: callers with only the old claims get 403"
+	want := "POST :444/lend: it now requires the claims level > 3 instead of level > 2: callers with only the old " +
+		"claims get 403"
 	texts, _ := record.seen()
 	require.Len(t, texts, 1)
 	assert.Contains(t, texts[0], want)
@@ -135,8 +137,10 @@ func TestLockAPI_MatchesServer(t *testing.T) { //nolint:paralleltest // it sets 
 			[]bus.ServeOption{bus.ParamNames("ReadBook", "number", "httpResponseBody")},
 			"log: ", true,
 		},
-		{"hidden", served(bus.Undocumented()), "GET /books/{id} (ReadBook) is gone: unless it is only hidden, callers get 404 or 405", true},
-		{"another", served(bus.Method("ReadBook", bus.Path("/shelf/{id}"))), "GET /books/{id} has moved to GET /shelf/{id}", false},
+		{"hidden", served(bus.Undocumented()),
+			"GET /books/{id} (ReadBook) is gone: unless it is only hidden, callers get 404 or 405", true},
+		{"another", served(bus.Method("ReadBook", bus.Path("/shelf/{id}"))),
+			"GET /books/{id} has moved to GET /shelf/{id}", false},
 		{"other port", served(bus.Port(444)), "GET /books/{id} has moved to GET :444/books/{id}", false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -250,7 +254,8 @@ func TestLock_WrongKind(t *testing.T) {
 			func(t testing.TB, path string) { //nolint:thelper // it is the test
 				bustest.LockAPI(t, path, desk{}, bus.ParamNames("OnLent", "loan", ""))
 			},
-			"all methods of bustest_test.desk are events: lock them with bustest.LockEvents or, if a service has such methods, with LockConn",
+			"all methods of bustest_test.desk are events: lock them with bustest.LockEvents or, " +
+				"if a service has such methods, with LockConn",
 		},
 		{"an API as events",
 			func(t testing.TB, path string) { bustest.LockEvents(t, path, lender{}) }, //nolint:thelper // it is the test

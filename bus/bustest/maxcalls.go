@@ -14,6 +14,7 @@ func MaxCalls(t testing.TB, conn *bus.Conn, limit int, do func()) {
 	before := conn.Stats().Calls
 	do()
 	if calls := conn.Stats().Calls - before; calls > int64(limit) {
-		t.Errorf("bustest: %s made %d calls, expected at most %d; does it make one for each item of a list?", conn.Host(), calls, limit)
+		t.Errorf("bustest: %s made %d calls, expected at most %d; does it make one for each item of a list?", conn.Host(),
+			calls, limit)
 	}
 }

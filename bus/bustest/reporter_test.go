@@ -202,7 +202,8 @@ func TestReporter_FailsTest(t *testing.T) {
 			defer fmt.Println("the test was ended properly")
 			newController(bustest.Reporter(t)).call("Early")
 			fmt.Println("the test went on")
-		}, "--- FAIL: TestReporter_FailsTest/in_time", "reporter_test.go:", "Unexpected call to Early", "the test was ended properly")
+		}, "--- FAIL: TestReporter_FailsTest/in_time", "reporter_test.go:", "Unexpected call to Early",
+			"the test was ended properly")
 	})
 	t.Run("too late", func(t *testing.T) {
 		t.Parallel()
@@ -219,7 +220,8 @@ func TestReporter_FailsTest(t *testing.T) {
 			<-ended
 			fmt.Println("the test goes on")
 		}, "--- FAIL: TestReporter_FailsTest/too_late", "bustest: Fail in goroutine after TestReporter_FailsTest/too_late/ends has completed: Fail was called",
-			"bustest: Fail in goroutine after TestReporter_FailsTest/too_late/ends has completed: Unexpected call to Late", "a late word", "the test goes on")
+			"bustest: Fail in goroutine after TestReporter_FailsTest/too_late/ends has completed: Unexpected call to Late",
+			"a late word", "the test goes on")
 	})
 }
 

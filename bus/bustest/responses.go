@@ -63,7 +63,8 @@ func (c *responseCheck) check(response *testbroker.Response) {
 			continue
 		}
 		c.reported[key] = true
-		c.t.Errorf("bustest: %s answered %d, which does not fit its OpenAPI document: %s\n%s; b.AllowWrongResponses() turns this check off\nthe body is %s",
+		c.t.Errorf("bustest: %s answered %d, which does not fit its OpenAPI document: %s\n%s; "+
+			"b.AllowWrongResponses() turns this check off\nthe body is %s",
 			response.Endpoint, response.Status, found.what, found.remedy, shortened(response.Body))
 	}
 }
@@ -171,9 +172,11 @@ func (d *described) mistakes(response *testbroker.Response) []mistake {
 	case withoutBody && (len(content) == 0 || !isListed && content["application/json"] != nil):
 		return nil
 	case !described && !isListed && response.Status < http.StatusBadRequest:
-		return []mistake{{status, "it has no such status, but " + d.successes(), "return one of these, or declare this one in the interface with //busline:status"}}
+		return []mistake{{status, "it has no such status, but " + d.successes(),
+			"return one of these, or declare this one in the interface with //busline:status"}}
 	case !described:
-		return []mistake{{status + mediaType, fmt.Sprintf("its media type is %q there and %q here", strings.Join(slices.Sorted(maps.Keys(content)), " or "), mediaType),
+		return []mistake{{status + mediaType, fmt.Sprintf("its media type is %q there and %q here",
+			strings.Join(slices.Sorted(maps.Keys(content)), " or "), mediaType),
 			"let the interceptor that makes this response return what the document says"}}
 	}
 	broken, err := d.brokenIn(d.place+pointer(status, "content", mediaType, "schema"), mediaType, response.Body)

@@ -47,7 +47,8 @@ func fruit(sort string, price float64, tags ...string) offer { return offer{&pri
 // transports, twice.
 func TestBus_HoldsResponsesToDocuments(t *testing.T) {
 	t.Parallel()
-	const best, read, buy = "GET https://stall.example/best", "GET https://stall.example/offers/1", "POST https://stall.example/buy?amount=1"
+	const best, read, buy = "GET https://stall.example/best", "GET https://stall.example/offers/1",
+		"POST https://stall.example/buy?amount=1"
 	for _, test := range []struct {
 		name   string
 		served stall
@@ -56,18 +57,22 @@ func TestBus_HoldsResponsesToDocuments(t *testing.T) {
 	}{
 		{"as documented", stall{offers: []offer{fruit("apple", 1, "red"), {Sort: "pear"}}, status: 206}, read, nil},
 		{"a member", stall{offers: []offer{fruit("apple", -1)}}, best, []string{
-			"stall.Best (POST /best on stall.example) answered 200, which does not fit its OpenAPI document: best.price: minimum: got -1, want 0\n" +
-				"return what the type says, or mend the type, its json and jsonschema tags or the directives of the method; b.AllowWrongResponses() turns this check off\n" +
+			"stall.Best (POST /best on stall.example) answered 200, which does not fit its OpenAPI document: best.price: " +
+				"minimum: got -1, want 0\n" +
+				"return what the type says, or mend the type, its json and jsonschema tags or the directives of the method; " +
+				"b.AllowWrongResponses() turns this check off\n" +
 				`the body is {"name":"best","best":{"price":-1,"tags":[],"sort":"apple"}}`,
 		}},
 		{"elements", stall{offers: []offer{fruit("apple", -1), fruit("plum", -1, "a", "b")}}, read, []string{
-			"[0].price: minimum: got -1, want 0\n", "[1].sort: value must be one of 'apple', 'pear'\n", "[1].tags: maxItems: got 2, want 1\n",
+			"[0].price: minimum: got -1, want 0\n", "[1].sort: value must be one of 'apple', 'pear'\n",
+			"[1].tags: maxItems: got 2, want 1\n",
 		}},
 		{"any status", stall{status: 203}, read, nil},
 		{"a status without a body", stall{status: 304}, read, nil},
 		{"an error", stall{err: bus.Errorf(404, "none left")}, buy, nil},
 	} {
-		for name, transport := range map[string]bus.ConnectOption{"short circuit": bus.WithInterceptors(), "broker": bus.WithoutShortCircuit()} {
+		for name, transport := range map[string]bus.ConnectOption{"short circuit": bus.WithInterceptors(),
+			"broker": bus.WithoutShortCircuit()} {
 			t.Run(test.name+", "+name, func(t *testing.T) {
 				t.Parallel()
 				record := &recordingT{TB: t}
@@ -103,14 +108,21 @@ func TestBus_HoldsInterceptorsToDocuments(t *testing.T) {
 		response wire.Response
 		text     string
 	}{
-		{"as documented", wire.Response{Status: 200, Header: wire.Header{{Name: "Content-Type", Value: "application/json; charset=utf-8"}}, Body: []byte(`{"receipt":"1"}`)}, ""},
-		{"text", wire.Response{Status: 200, Header: wire.Header{{Name: "Content-Type", Value: "text/plain"}}, Body: []byte("1")},
-			`its media type is "application/json" there and "text/plain" here` + "\nlet the interceptor that makes this response return what the document says;"},
-		{"no JSON", wire.Response{Status: 200, Header: wire.Header{{Name: "Content-Type", Value: "application/json"}}, Body: []byte("1,")}, "it is no JSON: "},
-		{"a status", wire.Response{Status: 202, Header: wire.Header{{Name: "Content-Type", Value: "application/json"}}, Body: []byte("{}")},
+		{"as documented", wire.Response{Status: 200,
+			Header: wire.Header{{Name: "Content-Type", Value: "application/json; charset=utf-8"}},
+			Body:   []byte(`{"receipt":"1"}`)}, ""},
+		{"text", wire.Response{Status: 200, Header: wire.Header{{Name: "Content-Type", Value: "text/plain"}},
+			Body: []byte("1")},
+			`its media type is "application/json" there and "text/plain" here` +
+				"\nlet the interceptor that makes this response return what the document says;"},
+		{"no JSON", wire.Response{Status: 200, Header: wire.Header{{Name: "Content-Type", Value: "application/json"}},
+			Body: []byte("1,")}, "it is no JSON: "},
+		{"a status", wire.Response{Status: 202, Header: wire.Header{{Name: "Content-Type", Value: "application/json"}},
+			Body: []byte("{}")},
 			"it has no such status, but 200\nreturn one of these, or declare this one in the interface with //busline:status;"},
 		{"no body", wire.Response{Status: 200}, `its media type is "application/json" there and "" here`},
-		{"a page", wire.Response{Status: 404, Header: wire.Header{{Name: "Content-Type", Value: "text/html"}}, Body: []byte("<p>")},
+		{"a page", wire.Response{Status: 404, Header: wire.Header{{Name: "Content-Type", Value: "text/html"}},
+			Body: []byte("<p>")},
 			`its media type is "application/problem+json" there and "text/html" here`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -128,7 +140,8 @@ func TestBus_HoldsInterceptorsToDocuments(t *testing.T) {
 					b.AllowWrongResponses()
 				}
 				require.NoError(t, bus.Serve(b.Connect("stall.example"), &stall{}, bus.Intercept(answer)))
-				request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://stall.example/buy", strings.NewReader(""))
+				request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://stall.example/buy",
+					strings.NewReader(""))
 				require.NoError(t, err)
 				response, err := b.Connect("caller.example").Do(request)
 				require.NoError(t, err)
@@ -161,7 +174,8 @@ func TestBus_HoldsStreamsToDocuments(t *testing.T) {
 			"line 2: price: minimum: got -1, want 0\n", "line 2: sort: value must be one of 'apple', 'pear'\n",
 		}},
 		{"no JSON", "application/x-ndjson", apple + "\n\n" + apple + "\n", []string{"line 2: it is no JSON: "}},
-		{"no stream", "application/json", apple, []string{`its media type is "application/x-ndjson or text/event-stream" there and "application/json" here`}},
+		{"no stream", "application/json", apple,
+			[]string{`its media type is "application/x-ndjson or text/event-stream" there and "application/json" here`}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -169,7 +183,8 @@ func TestBus_HoldsStreamsToDocuments(t *testing.T) {
 			b := bustest.New(bustest.Reporter(record))
 			answer := func(bus.CallFunc) bus.CallFunc {
 				return func(_ context.Context, call *bus.Exchange) error {
-					call.Response = &wire.Response{Status: 200, Header: wire.Header{{Name: "Content-Type", Value: test.contentType}}, Body: []byte(test.body)}
+					call.Response = &wire.Response{Status: 200, Header: wire.Header{{Name: "Content-Type", Value: test.contentType}},
+						Body: []byte(test.body)}
 					return nil
 				}
 			}

@@ -41,10 +41,12 @@ func TestBus_CheckShortCircuit(t *testing.T) {
 	}{
 		{unchecked, 1000, ""},
 		{caller, 10, ""},
-		{caller, 1000, "GET https://library.example/titles: the response arrives in the process, but would not arrive over the broker: 413"},
+		{caller, 1000, "GET https://library.example/titles: the response arrives in the process, but would not arrive over " +
+			"the broker: 413"},
 	} {
 		record.texts, books.asked = nil, 0
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://library.example/titles?books="+strconv.Itoa(test.books), http.NoBody)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
+			"https://library.example/titles?books="+strconv.Itoa(test.books), http.NoBody)
 		require.NoError(t, err)
 		response, err := test.caller.Do(request)
 		require.NoError(t, err)

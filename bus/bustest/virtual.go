@@ -39,7 +39,8 @@ func Virtual(t *testing.T, test func(t *testing.T, b *Bus), options ...broker.Op
 	err := inside.run(t, func(t *testing.T) {
 		b := start(t, options...)
 		if b.broker.JetStreamEnabled() {
-			t.Fatal("bustest: JetStream does not work in virtual time, as it uses the clock of the whole process; test stored events with bustest.New")
+			t.Fatal("bustest: JetStream does not work in virtual time, as it uses the clock of the whole process; " +
+				"test stored events with bustest.New")
 		}
 		quiet := &quietBroker{Broker: b.broker}
 		b.provider = quiet

@@ -110,7 +110,9 @@ func drainUnderLoad(t *testing.T, b *bustest.Bus, options []bus.ConnectOption) {
 	t.Helper()
 	start := func() *bus.Conn {
 		conn := b.Connect("slow.example", options...)
-		err := conn.Handle("GET", "/pause", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(3 * time.Millisecond) }))
+		err := conn.Handle("GET", "/pause", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+			time.Sleep(3 * time.Millisecond)
+		}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -191,13 +193,15 @@ func TestVirtual_RefusesJetStream(t *testing.T) {
 	t.Parallel()
 	failsInChild(t, func(t *testing.T) {
 		bustest.Virtual(t, func(*testing.T, *bustest.Bus) { t.Error("the test runs") }, broker.JetStream(t.TempDir()))
-	}, "bustest: JetStream does not work in virtual time, as it uses the clock of the whole process; test stored events with bustest.New")
+	}, "bustest: JetStream does not work in virtual time, as it uses the clock of the whole process; "+
+		"test stored events with bustest.New")
 }
 
 // TestNew_RefusesBubble holds that a bus in a foreign bubble, which could crash another test, fails the test.
 func TestNew_RefusesBubble(t *testing.T) {
 	t.Parallel()
-	const refusal = "bustest: this is a synctest bubble, where a bus of bustest.New would crash other tests: use bustest.Virtual instead of bustest.New and synctest.Test"
+	const refusal = "bustest: this is a synctest bubble, where a bus of bustest.New would crash other tests: " +
+		"use bustest.Virtual instead of bustest.New and synctest.Test"
 	for name, test := range map[string]func(t *testing.T){
 		"new": func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { bustest.New(t) })
@@ -224,7 +228,9 @@ func TestVirtual_ExplainsHangs(t *testing.T) {
 	}{
 		{"goroutine left",
 			func(_ *testing.T, _ *bustest.Bus) { go waitForEver() },
-			[]string{"--- FAIL: TestVirtual_ExplainsHangs/goroutine_left", "virtual_test.go:", "ended with goroutines still running, 1 of them; stop each before the test ends, and wait for it", "bustest_test.waitForEver"},
+			[]string{"--- FAIL: TestVirtual_ExplainsHangs/goroutine_left", "virtual_test.go:",
+				"ended with goroutines still running, 1 of them; stop each before the test ends, and wait for it",
+				"bustest_test.waitForEver"},
 		},
 		{"open connections",
 			func(t *testing.T, b *bustest.Bus) {
@@ -235,14 +241,16 @@ func TestVirtual_ExplainsHangs(t *testing.T) {
 				connect(t, "alone.example", append(b.Options(), bus.WithoutSharing())...)
 			},
 			[]string{"bustest: the test ended with connections still open: alone.example, left.example (2 of them), zoo.example;" +
-				" close each before the test ends, or open it with b.Connect, which does that (deadlock: main bubble goroutine has exited but blocked goroutines remain)\n"},
+				" close each before the test ends, or open it with b.Connect, which does that (deadlock: " +
+				"main bubble goroutine has exited but blocked goroutines remain)\n"},
 		},
 		{"open connection, goroutine",
 			func(t *testing.T, b *bustest.Bus) {
 				connect(t, "left.example", b.Options()...)
 				go waitForEver()
 			},
-			[]string{"connections still open: left.example; close each before the test ends, or open it with b.Connect, which does that; and with goroutines still running, 1 of them (deadlock", "bustest_test.waitForEver"},
+			[]string{"connections still open: left.example; close each before the test ends, or open it with b.Connect, " +
+				"which does that; and with goroutines still running, 1 of them (deadlock", "bustest_test.waitForEver"},
 		},
 		{"raw client",
 			func(t *testing.T, b *bustest.Bus) {
@@ -265,7 +273,8 @@ func TestVirtual_ExplainsHangs(t *testing.T) {
 		},
 		{"test hangs",
 			func(_ *testing.T, _ *bustest.Bus) { waitForEver() },
-			[]string{"panic: bustest: the clock of TestVirtual_ExplainsHangs/test_hangs has advanced by 168h0m0s", "it waits here", "bustest_test.waitForEver"},
+			[]string{"panic: bustest: the clock of TestVirtual_ExplainsHangs/test_hangs has advanced by 168h0m0s",
+				"it waits here", "bustest_test.waitForEver"},
 		},
 		{"test panics",
 			func(_ *testing.T, _ *bustest.Bus) { panic("boom") },

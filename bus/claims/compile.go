@@ -117,7 +117,8 @@ func (c *compiler) member(node *ast.MemberNode) (term, error) {
 		return term{}, err
 	}
 	if !whole.is(kindObject, kindList) || !key.is(kindText, kindNumber) {
-		return term{}, fmt.Errorf("%s cannot be indexed with %s; index a claim, as in org.team or roles[0]", whole.kind, key.kind)
+		return term{}, fmt.Errorf("%s cannot be indexed with %s; index a claim, as in org.team or roles[0]",
+			whole.kind, key.kind)
 	}
 	return term{value: func(e *activation) any { return memberOf(whole.value(e), key.value(e)) }}, nil
 }

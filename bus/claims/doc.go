@@ -16,7 +16,8 @@
 //
 // For example:
 //
-//	verifier, err := claims.Open(ctx, claims.Config{KeySet: "https://id.example/jwks.json", Issuer: "https://id.example"})
+//	issuer := "https://id.example"
+//	verifier, err := claims.Open(ctx, claims.Config{KeySet: issuer + "/jwks.json", Issuer: issuer})
 //	…
 //	rule, err := claims.Compile(`"admin" in roles && level > 3`)
 //	…

@@ -42,7 +42,8 @@ func Example() {
 	}
 
 	for _, level := range []int{2, 3} {
-		token, err := key.Sign(claims.Claims{"roles": []string{"hr"}, "level": level, "exp": time.Now().Add(time.Hour).Unix()})
+		token, err := key.Sign(claims.Claims{"roles": []string{"hr"}, "level": level,
+			"exp": time.Now().Add(time.Hour).Unix()})
 		if err != nil {
 			fmt.Println(err)
 			return

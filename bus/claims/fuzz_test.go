@@ -62,11 +62,16 @@ func FuzzPayload(f *testing.F) {
 func FuzzRule(f *testing.F) {
 	const who = `{"roles":["admin","hr"],"level":5,"org":{"team":"x"},"sub":"ada","id":9007199254740993,"n":null,"b":true}`
 	for _, seed := range []string{
-		`"admin" in roles && level > 3`, `not ("admin" in roles)`, `"admin" not in roles`, `org.team == "x"`, `org?.team != nil`,
-		`any(roles, # contains "a" || any(roles, # == "hr"))`, `level in 1..5`, `id > 9007199254740992`, `sub matches "^a.*$"`,
-		`count(roles) == len(split(sub, " ")) + 1`, `(level ?? 3) % 2 == 1 ? b : !b`, `$env["sub"][0] == lower(upper(trim(sub)))`,
-		`1 < level < 9`, `level ** level ^ -1 >= 2e3`, "roles == [`admin`, 'hr']", `roles | one(# == "\u00e9")`, `let x = 1; x > 0x1F`,
-		`if b { true } else { false }`, `sub == b"x"`, `{"a": 1}.a == 1`, `roles[1:2] == [#]`, `::len(roles) > 1 /* x */ // y`,
+		`"admin" in roles && level > 3`, `not ("admin" in roles)`, `"admin" not in roles`, `org.team == "x"`,
+		`org?.team != nil`,
+		`any(roles, # contains "a" || any(roles, # == "hr"))`, `level in 1..5`, `id > 9007199254740992`,
+		`sub matches "^a.*$"`,
+		`count(roles) == len(split(sub, " ")) + 1`, `(level ?? 3) % 2 == 1 ? b : !b`,
+		`$env["sub"][0] == lower(upper(trim(sub)))`,
+		`1 < level < 9`, `level ** level ^ -1 >= 2e3`, "roles == [`admin`, 'hr']", `roles | one(# == "\u00e9")`,
+		`let x = 1; x > 0x1F`,
+		`if b { true } else { false }`, `sub == b"x"`, `{"a": 1}.a == 1`, `roles[1:2] == [#]`,
+		`::len(roles) > 1 /* x */ // y`,
 	} {
 		f.Add(seed, who)
 	}
@@ -108,7 +113,8 @@ func FuzzBearer(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, header string) {
 		token, present, err := claims.Bearer(header)
-		named := len(header) >= 6 && strings.EqualFold(strings.Trim(header, " \t")[:min(6, len(strings.Trim(header, " \t")))], "bearer")
+		named := len(header) >= 6 && strings.EqualFold(strings.Trim(header, " \t")[:min(6, len(strings.Trim(header, " \t")))],
+			"bearer")
 		switch {
 		case present && !named, err != nil && !present, (err == nil && present) != (token != ""):
 			t.Errorf("%q: %q, %t, %v", header, token, present, err)

@@ -46,15 +46,18 @@ func TestOpenRefuses(t *testing.T) {
 		{"no keys", set(), useless + "it is empty"},
 		{"too large", good + strings.Repeat(" ", 1<<20), "larger than 1048576 bytes"},
 		{"too many", set(strings.Split(strings.Repeat("{} ", 1001), " ")[:1001]...), "1001 keys; the limit is 1000"},
-		{"a private key", set(one, string(privateText)), "a private key, so whoever reads the set can sign tokens; publish only its public half"},
+		{"a private key", set(one, string(privateText)),
+			"a private key, so whoever reads the set can sign tokens; publish only its public half"},
 		{"half a private", set(one, `{"kty":"RSA","d":"x"}`), "a private key"},
-		{"a shared secret", set(`{"kty":"oct","k":"c2VjcmV0"}`), useless + "key 1: a shared secret, so every verifier could sign tokens"},
+		{"a shared secret", set(`{"kty":"oct","k":"c2VjcmV0"}`),
+			useless + "key 1: a shared secret, so every verifier could sign tokens"},
 		{"no key", set(`"x"`, `{}`), useless + "key 1: json: cannot unmarshal string"},
 		{"for encryption", set(with(one, `"use":"enc"`)), useless + `key 1: not for verifying: see its "use" or "key_ops"`},
 		{"for signing", set(with(one, `"key_ops":["sign"]`)), useless + `key 1: not for verifying`},
 		{"another algorithm", set(with(one, `"alg":"RS256"`)), useless + "key 1: it verifies none of"},
 		{"a large curve", keySet(t, keyPair{"k", "", p521}), useless + "key 1: it verifies none of"},
-		{"a small modulus", set(modulus(2047)), useless + "key 1: it verifies none of [EdDSA ES256 RS256 PS256]; an RSA key needs 2048 to 8192 bits"},
+		{"a small modulus", set(modulus(2047)), useless +
+			"key 1: it verifies none of [EdDSA ES256 RS256 PS256]; an RSA key needs 2048 to 8192 bits"},
 		{"a large modulus", set(modulus(8193)), useless + "key 1: "},
 		{"unknown", set(`{"kty":"AKP","alg":"ML-DSA-44","pub":"x"}`), useless + "key 1: "},
 		{"off the curve", set(`{"kty":"EC","crv":"P-256","x":"AA","y":"AA"}`), useless + "key 1: "},
@@ -98,7 +101,8 @@ func TestOddKeys(t *testing.T) {
 	key := ed25519Key(t, "k1")
 	var one map[string]any
 	must(t, json.Unmarshal([]byte(strings.TrimSuffix(strings.TrimPrefix(keySet(t, key), `{"keys":[`), "]}")), &one))
-	one["x5c"], one["x5t"], one["x5u"], one["oth"], one["key_ops"] = []string{"no certificate"}, 1, "::", 2, []string{"verify"}
+	one["x5c"], one["x5t"], one["x5u"] = []string{"no certificate"}, 1, "::"
+	one["oth"], one["key_ops"] = 2, []string{"verify"}
 	text, err := json.Marshal(map[string]any{"keys": []any{
 		map[string]any{"kty": "OKP", "crv": "Ed448", "x": "AA"}, map[string]any{"kty": "oct", "k": "AA"}, nil, 5, one,
 	}})

@@ -19,7 +19,8 @@ func (c *compiler) quantifier(name string, arguments []ast.Node) (term, error) {
 		arguments = append(arguments, &ast.PredicateNode{Node: new(ast.PointerNode)})
 	}
 	if len(arguments) != 2 {
-		return term{}, fmt.Errorf("%s takes a list and a condition on its items, as in %s(roles, # startsWith \"x\")", name, name)
+		return term{}, fmt.Errorf("%s takes a list and a condition on its items, as in %s(roles, # startsWith \"x\")",
+			name, name)
 	}
 	items, err := c.term(arguments[0])
 	if err != nil {

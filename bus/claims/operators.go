@@ -119,7 +119,9 @@ func (c *compiler) arithmetic(node *ast.BinaryNode) (term, error) {
 	if operator == "+" && left.kind == kindAny && right.kind == kindAny {
 		return term{value: func(e *activation) any { return add(e, left.value(e), right.value(e)) }}, nil
 	}
-	return term{kind: kindNumber, value: func(e *activation) any { return calculate(operator, left.value(e), right.value(e)) }}, nil
+	return term{kind: kindNumber, value: func(e *activation) any {
+		return calculate(operator, left.value(e), right.value(e))
+	}}, nil
 }
 
 // add adds what may be numbers or strings.

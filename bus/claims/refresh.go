@@ -186,7 +186,8 @@ func (v *Verifier) keysFor(ctx context.Context, header jose.Header) (*keySet, []
 	case len(candidates) == 0:
 		return nil, nil, refuse("token: signed with a key (kid, alg) that is not in the key set")
 	case len(candidates) > maxCandidates:
-		return nil, nil, refuse("token: more than %d keys may have signed it; have the issuer name the key in it (kid)", maxCandidates)
+		return nil, nil, refuse("token: more than %d keys may have signed it; have the issuer name the key in it (kid)",
+			maxCandidates)
 	}
 	return keys, candidates, nil
 }

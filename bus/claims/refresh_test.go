@@ -152,9 +152,12 @@ func TestRefresh_SecretsOfAURL(t *testing.T) {
 		keySet string
 		want   string
 	}{
-		{&issuer{status: -1}, "https://me:secret@id.example/jwks.json?token=secret#secret", "key set https://me:xxxxx@id.example/jwks.json: cannot be reached: unexpected EOF"},
-		{&issuer{status: 302, location: "http://me:secret@id.example/?token=secret"}, keySetURL, "key set " + keySetURL + ": cannot be reached: redirected from https to http"},
-		{&issuer{status: 302, location: "https://me:secret@id.example/?token=secret"}, keySetURL, "key set " + keySetURL + ": cannot be reached: too many redirections"},
+		{&issuer{status: -1}, "https://me:secret@id.example/jwks.json?token=secret#secret",
+			"key set https://me:xxxxx@id.example/jwks.json: cannot be reached: unexpected EOF"},
+		{&issuer{status: 302, location: "http://me:secret@id.example/?token=secret"}, keySetURL,
+			"key set " + keySetURL + ": cannot be reached: redirected from https to http"},
+		{&issuer{status: 302, location: "https://me:secret@id.example/?token=secret"}, keySetURL,
+			"key set " + keySetURL + ": cannot be reached: too many redirections"},
 	} {
 		var log bytes.Buffer
 		open(t, claims.Config{KeySet: test.keySet, HTTPClient: test.server.client(), Logger: zerolog.New(&log)}).Close()

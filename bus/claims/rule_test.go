@@ -30,11 +30,13 @@ func TestRules(t *testing.T) {
 	var who claims.Claims
 	must(t, json.Unmarshal([]byte(`{
 		"sub": "ada", "email": "Ada@example.com", "scope": "read write", "level": 5, "share": 0.1, "zero": 0, "empty": "",
-		"roles": ["admin", "hr"], "none": [], "mixed": ["1", 1, null, true, ["x"], {"a": 1}], "teams": [{"name": "x", "size": 3}, {"name": "y"}],
+		"roles": ["admin", "hr"], "none": [], "mixed": ["1", 1, null, true, ["x"], {"a": 1}],
+		"teams": [{"name": "x", "size": 3}, {"name": "y"}],
 		"org": {"team": "x", "lead": {"name": "grace"}}, "admin": true, "banned": false, "yes": "true", "null": null,
 		"title": "administrator", "naïve": "é", "https://x/y": "z"
 	}`), &who))
-	who["id"], who["minus"], who["huge"] = json.Number("9007199254740993"), json.Number("-9007199254740993"), json.Number("1"+strings.Repeat("0", 400))
+	who["id"], who["minus"] = json.Number("9007199254740993"), json.Number("-9007199254740993")
+	who["huge"] = json.Number("1" + strings.Repeat("0", 400))
 	for expression, want := range map[string]bool{
 		// As in the contract.
 		`"admin" in roles && level > 3`: true,
@@ -145,47 +147,63 @@ func TestRules(t *testing.T) {
 		`split(roles, " ") == nil`:   true,
 
 		// Comparisons.
-		`level == 5`: true, `level == 5.0`: true, `level != 4`: true, `level < 6`: true, `level <= 5`: true, `level >= 6`: false,
+		`level == 5`: true, `level == 5.0`: true, `level != 4`: true, `level < 6`: true, `level <= 5`: true,
+		`level >= 6`:    false,
 		`4 < level < 6`: true, `4 < level < 5`: false, `1 < 2 < 3 < 4`: true, `3 < 2`: false,
 		`share == 0.1`: true, `-level == -5`: true, `+level == 5`: true, `zero == -0`: true,
-		`sub == "ada"`: true, `sub == 'ada'`: true, "sub == `ada`": true, `sub == "Ada"`: false, `sub < "b"`: true, `sub >= "b"`: false,
-		`admin == true`: true, `admin != true`: false, `banned == false`: true, `admin`: true, `!banned`: true, `not admin`: false,
+		`sub == "ada"`: true, `sub == 'ada'`: true, "sub == `ada`": true, `sub == "Ada"`: false, `sub < "b"`: true,
+		`sub >= "b"`:    false,
+		`admin == true`: true, `admin != true`: false, `banned == false`: true, `admin`: true, `!banned`: true,
+		`not admin`:                false,
 		`roles == ["admin", "hr"]`: true, `roles == ["hr", "admin"]`: false, `roles != ["hr"]`: true, `none == []`: true,
 		`org == org`: true, `org != org`: false, `org == teams[0]`: false, `org.lead == org`: false, `mixed == mixed`: false,
 		`level in [1, 5]`: true, `level in ["5"]`: false, `level not in [1, 2]`: true, `level in [1, len(roles) + 3]`: true,
-		`level in 1..5`: true, `level in 6..9`: false, `level not in 6..9`: true, `share in 0..1`: false, `level in 1..len(roles)`: false,
-		`"team" in org`: false, `"team" not in org`: false, `any(org, # == "x")`: false, `none(org, # == "x")`: false,
-		`org.team != nil`: true, `"sub" in $env`: true, `"null" in $env`: false,
-		`1 in mixed`: true, `"1" in mixed`: true, `2 in mixed`: false, `true in mixed`: true, `["x"] in mixed`: true, `["y"] in mixed`: false,
+		`level in 1..5`: true, `level in 6..9`: false, `level not in 6..9`: true, `share in 0..1`: false,
+		`level in 1..len(roles)`: false,
+		`"team" in org`:          false, `"team" not in org`: false, `any(org, # == "x")`: false,
+		`none(org, # == "x")`: false,
+		`org.team != nil`:     true, `"sub" in $env`: true, `"null" in $env`: false,
+		`1 in mixed`: true, `"1" in mixed`: true, `2 in mixed`: false, `true in mixed`: true, `["x"] in mixed`: true,
+		`["y"] in mixed`:      false,
 		`sub startsWith "ad"`: true, `sub endsWith "da"`: true, `sub not startsWith "x"`: true, `sub contains ""`: true,
 		`email matches "(?i)^[a-z]+@example[.]com$"`: true, `email not matches "^x"`: true, `sub matches "^d"`: false,
 
 		// Large integers.
-		`id == 9007199254740993`: true, `id == 9007199254740992`: false, `id != 9007199254740992`: true, `id > 9007199254740992`: true,
-		`id >= 9007199254740993`: true, `id <= 9007199254740993`: true, `id < 9007199254740994`: true, `id > 9007199254740995`: false,
+		`id == 9007199254740993`: true, `id == 9007199254740992`: false, `id != 9007199254740992`: true,
+		`id > 9007199254740992`:  true,
+		`id >= 9007199254740993`: true, `id <= 9007199254740993`: true, `id < 9007199254740994`: true,
+		`id > 9007199254740995`: false,
 		`id < 9007199254740995`: true, `id > 5`: true, `id in [9007199254740993]`: true, `id in [9007199254740992]`: false,
 		`minus == -9007199254740993`: true, `-id == minus`: true, `-minus == id`: true, `minus < -9007199254740992`: true,
-		`minus > -9007199254740994`: true, `minus > -9007199254740995`: true, `minus < id`: true, `huge > id`: true, `minus > huge`: false,
+		`minus > -9007199254740994`: true, `minus > -9007199254740995`: true, `minus < id`: true, `huge > id`: true,
+		`minus > huge`: false,
 		`huge == huge`: true, `-huge < minus`: true, `id + 1 > 0`: false,
 
 		// Logic and arithmetic.
 		`true`: true, `false`: false, `!true`: false, `true and not false`: true, `false or true`: true,
 		`level > 3 ? admin : banned`: true, `level > 9 ? admin : banned`: false,
-		`level + 1 == 6`: true, `level - 1 == 4`: true, `level * 2 == 10`: true, `level / 2 == 2.5`: true, `level % 2 == 1`: true,
-		`level ** 2 == 25`: true, `level ^ 2 == 25`: true, `level / 0 > 0`: false, `level % 0 == 0`: false, `zero ** -1 > 0`: false,
-		`sub + "!" == "ada!"`: true, `sub + sub == "adaada"`: true, `level + level == 10`: true, `sub + level == "ada5"`: false,
+		`level + 1 == 6`: true, `level - 1 == 4`: true, `level * 2 == 10`: true, `level / 2 == 2.5`: true,
+		`level % 2 == 1`:   true,
+		`level ** 2 == 25`: true, `level ^ 2 == 25`: true, `level / 0 > 0`: false, `level % 0 == 0`: false,
+		`zero ** -1 > 0`:      false,
+		`sub + "!" == "ada!"`: true, `sub + sub == "adaada"`: true, `level + level == 10`: true,
+		`sub + level == "ada5"`: false,
 
 		// Functions.
-		`len(roles) == 2`: true, `len(sub) == 3`: true, `len(org) == 2`: true, `len(naïve) == 1`: true, `len(empty) == 0`: true,
+		`len(roles) == 2`: true, `len(sub) == 3`: true, `len(org) == 2`: true, `len(naïve) == 1`: true,
+		`len(empty) == 0`:                   true,
 		`lower(email) == "ada@example.com"`: true, `upper(sub) == "ADA"`: true, `trim(" x ") == "x"`: true,
 		`"read" in split(scope, " ")`: true, `"rea" in split(scope, " ")`: false,
 		`any(roles, # startsWith "ad")`: true, `any(roles, # == "x")`: false, `any(none, true)`: false,
 		`all(roles, len(#) > 1)`: true, `all(roles, # == "hr")`: false, `all(none, false)`: true,
 		`none(roles, # == "x")`: true, `none(roles, # == "hr")`: false, `none(none, true)`: true,
-		`one(roles, # == "hr")`: true, `one(roles, true)`: false, `count(roles, # != "hr") == 1`: true, `count(mixed) == 1`: true,
+		`one(roles, # == "hr")`: true, `one(roles, true)`: false, `count(roles, # != "hr") == 1`: true,
+		`count(mixed) == 1`:     true,
 		`any(teams, .size > 2)`: true, `any(teams, .name == "y" && .size > 2)`: false, `any(teams, #.name == org.team)`: true,
-		`roles | any(# == "hr")`: true, `any(roles, {# == "hr"})`: true, `any(teams, any(roles, # == "hr") && .name == "y")`: true,
-		`any(["hr", "it"], # in roles)`: true, `teams[0].name == "x"`: true, `teams[-1].name == "y"`: true, `teams[-3].name == "y"`: false,
+		`roles | any(# == "hr")`: true, `any(roles, {# == "hr"})`: true,
+		`any(teams, any(roles, # == "hr") && .name == "y")`: true,
+		`any(["hr", "it"], # in roles)`:                     true, `teams[0].name == "x"`: true,
+		`teams[-1].name == "y"`: true, `teams[-3].name == "y"`: false,
 		`teams[0.5].name == "x"`: false, `roles[level - 4] == "hr"`: true, `org[sub] == "x"`: false,
 	} {
 		if got := ask(t, expression, who); got != want {
@@ -299,12 +317,15 @@ func TestCompileRefuses(t *testing.T) {
 		`org[true] == 1`:                   `any value cannot be indexed with true or false`,
 		strings.Repeat("x", 4097):          `longer than 4096 bytes; have the issuer combine what it tests into one claim`,
 		strings.Repeat("x", 10000):         `longer than 4096 bytes`,
-		strings.Repeat("(", 1000) + "true" + strings.Repeat(")", 1000):        `nested more than 64 levels deep; write it flatter`,
-		strings.Repeat("!", 1000) + "true":                                    `nested more than 64 levels deep; write it flatter`,
-		strings.Repeat("a == 1 || ", 100) + strings.Repeat("!", 100) + "true": `nested more than 64 levels deep; write it flatter`,
-		strings.Repeat("a.", 1000) + "b == 1":                                 `nested more than 64 levels deep; write it flatter`,
-		strings.Repeat("-", 1000) + "1 == 1":                                  `nested more than 64 levels deep; write it flatter`,
-		doubling(18):                                                          `more than 4096 parts; write it shorter`,
+		strings.Repeat("(", 1000) + "true" + strings.Repeat(")",
+			1000): `nested more than 64 levels deep; write it flatter`,
+		strings.Repeat("!", 1000) +
+			"true": `nested more than 64 levels deep; write it flatter`,
+		strings.Repeat("a == 1 || ", 100) + strings.Repeat("!", 100) +
+			"true": `nested more than 64 levels deep; write it flatter`,
+		strings.Repeat("a.", 1000) + "b == 1": `nested more than 64 levels deep; write it flatter`,
+		strings.Repeat("-", 1000) + "1 == 1":  `nested more than 64 levels deep; write it flatter`,
+		doubling(18):                          `more than 4096 parts; write it shorter`,
 	} {
 		rule, err := claims.Compile(expression)
 		require.Error(t, err, "%.100s", expression)

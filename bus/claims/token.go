@@ -32,7 +32,8 @@ func parseToken(token string) (*jose.JSONWebSignature, error) {
 // isCompact reports whether a token is three parts of base64url. The decoder of the library reads over line breaks, and
 // over the bits that the last letter of a part has to spare, so that one token could be written in many ways.
 func isCompact(token string) bool {
-	if strings.Count(token, ".") != 2 || strings.ContainsFunc(token, func(c rune) bool { return !isBase64URL(c) && c != '.' }) {
+	if strings.Count(token, ".") != 2 || strings.ContainsFunc(token,
+		func(c rune) bool { return !isBase64URL(c) && c != '.' }) {
 		return false
 	}
 	for part := range strings.SplitSeq(token, ".") {

@@ -47,7 +47,8 @@ func TestRefusedSignatures(t *testing.T) {
 		return encode(fmt.Appendf(nil, `{"alg":%q}`, algorithm)) + "." + body + "."
 	}
 	const notSigned, notJWT, notKey, noKey = "not a JWT that is signed with one of [EdDSA ES256 RS256 PS256]",
-		"not a JWT, which is three parts of base64url joined by dots", "its signature does not match the key", "that is not in the key set"
+		"not a JWT, which is three parts of base64url joined by dots", "its signature does not match the key",
+		"that is not in the key set"
 	for _, test := range []struct {
 		name          string
 		token, reason string
@@ -127,24 +128,27 @@ func TestRefusedClaims(t *testing.T) {
 	config := claims.Config{KeySet: file(t, keySet(t, key)), Issuer: "https://id.example", Audience: "shop"}
 	verifier := open(t, config)
 	const at = `"iss":"https://id.example","aud":"shop"`
-	const noTime, noIssuer, notMeant = "is not a number of seconds since 1970", `its issuer (iss) is not "https://id.example"`,
+	const noTime, noIssuer, notMeant = "is not a number of seconds since 1970",
+		`its issuer (iss) is not "https://id.example"`,
 		`it is not meant for "shop" (aud)`
 	for payload, reason := range map[string]string{
-		`{` + at + `}`:                                              "it has no expiry; have it issued with exp",
-		`{` + at + `,"exp":null}`:                                   "its exp " + noTime,
-		`{` + at + `,"exp":"4102444800"}`:                           "its exp " + noTime,
-		`{` + at + `,"exp":1e300}`:                                  "its exp " + noTime,
-		`{` + at + `,"exp":1e999}`:                                  "its payload is not",
-		`{` + at + `,"exp":NaN}`:                                    "its payload is not",
-		`{` + at + `,"exp":-1}`:                                     "its exp " + noTime,
-		`{` + at + `,"exp":99999999999999999}`:                      "its exp " + noTime,
-		`{` + at + `,"exp":[4102444800]}`:                           "its exp " + noTime,
-		`{` + at + `,"EXP":4102444800}`:                             "it has no expiry",
-		`{` + at + `,"exp":0}`:                                      "expired at 1970-01-01T00:00:00Z; get a new one",
-		payload(at + `,"nbf":"0"`):                                  "its nbf " + noTime,
-		payload(at + `,"nbf":1e300`):                                "its nbf " + noTime,
-		payload(at + `,"nbf":4102444800`):                           "not valid before 2100-01-01T00:00:00Z (nbf); compare the clocks",
-		payload(at + `,"iat":4102444800`):                           "not valid before 2100-01-01T00:00:00Z (iat); compare the clocks",
+		`{` + at + `}`:                         "it has no expiry; have it issued with exp",
+		`{` + at + `,"exp":null}`:              "its exp " + noTime,
+		`{` + at + `,"exp":"4102444800"}`:      "its exp " + noTime,
+		`{` + at + `,"exp":1e300}`:             "its exp " + noTime,
+		`{` + at + `,"exp":1e999}`:             "its payload is not",
+		`{` + at + `,"exp":NaN}`:               "its payload is not",
+		`{` + at + `,"exp":-1}`:                "its exp " + noTime,
+		`{` + at + `,"exp":99999999999999999}`: "its exp " + noTime,
+		`{` + at + `,"exp":[4102444800]}`:      "its exp " + noTime,
+		`{` + at + `,"EXP":4102444800}`:        "it has no expiry",
+		`{` + at + `,"exp":0}`:                 "expired at 1970-01-01T00:00:00Z; get a new one",
+		payload(at + `,"nbf":"0"`):             "its nbf " + noTime,
+		payload(at + `,"nbf":1e300`):           "its nbf " + noTime,
+		payload(at +
+			`,"nbf":4102444800`): "not valid before 2100-01-01T00:00:00Z (nbf); compare the clocks",
+		payload(at +
+			`,"iat":4102444800`): "not valid before 2100-01-01T00:00:00Z (iat); compare the clocks",
 		payload(at + `,"iat":{}`):                                   "its iat " + noTime,
 		payload(`"aud":"shop"`):                                     noIssuer,
 		payload(`"aud":"shop","iss":"https://id.example/"`):         noIssuer,
@@ -210,14 +214,18 @@ func TestIgnoredHeaders(t *testing.T) {
 func TestNumbers(t *testing.T) {
 	t.Parallel()
 	key := ed25519Key(t, "k1")
-	got := accepts(t, openKeys(t, key), key.sign(t, `{"exp":4102444800,"a":[1,0,1.5,1e3,9007199254740992,9007199254740993,-9007199254740993],
+	got := accepts(t, openKeys(t, key), key.sign(t,
+		`{"exp":4102444800,"a":[1,0,1.5,1e3,9007199254740992,9007199254740993,-9007199254740993],
 		"b":{"c":123456789012345678901234567890},"d":100000000000000000000,"e":null,"f":true,"g":"é"}`, nil))
 	want := claims.Claims{
 		"exp": 4102444800.0, "e": nil, "f": true, "g": "é", "d": 1e20,
-		"a": []any{1.0, 0.0, 1.5, 1000.0, 9007199254740992.0, json.Number("9007199254740993"), json.Number("-9007199254740993")},
+		"a": []any{1.0, 0.0, 1.5, 1000.0, 9007199254740992.0, json.Number("9007199254740993"),
+			json.Number("-9007199254740993")},
 		"b": map[string]any{"c": json.Number("123456789012345678901234567890")},
 	}
-	if !maps.EqualFunc(got, want, func(a, b any) bool { return fmt.Sprintf("%T %#v", a, a) == fmt.Sprintf("%T %#v", b, b) }) {
+	if !maps.EqualFunc(got, want, func(a, b any) bool {
+		return fmt.Sprintf("%T %#v", a, a) == fmt.Sprintf("%T %#v", b, b)
+	}) {
 		t.Errorf("%#v\nwant %#v", got, want)
 	}
 }
@@ -275,7 +283,8 @@ func TestBearer(t *testing.T) {
 		require.True(t, present, header)
 		assert.NoError(t, err, header)
 	}
-	for _, header := range []string{"", " ", "Basic YTpi", "Basic Bearer x", "Bearerx a.b.c", "Bear er a", "Bearer-x a", "\xff", "ⓑearer x"} {
+	for _, header := range []string{"", " ", "Basic YTpi", "Basic Bearer x", "Bearerx a.b.c", "Bear er a", "Bearer-x a",
+		"\xff", "ⓑearer x"} {
 		token, present, err := claims.Bearer(header)
 		assert.Empty(t, token, header)
 		assert.False(t, present, header)

@@ -66,7 +66,8 @@ func (c *client) log(ctx context.Context) (jetstream.Stream, error) {
 		return stream, c.failed(err)
 	}
 	publishers, _ := c.publishers(ctx) // without permission there is no hint
-	return nil, errorf(http.StatusNotFound, "%s has no stored events in plane %s%s", c.names.Publisher, c.names.Plane, similar.DidYouMean(c.names.Publisher, publishers))
+	return nil, errorf(http.StatusNotFound, "%s has no stored events in plane %s%s", c.names.Publisher, c.names.Plane,
+		similar.DidYouMean(c.names.Publisher, publishers))
 }
 
 // openLog returns the client for a publisher, and its log.
@@ -129,7 +130,8 @@ func (c *consumer) filters() []string {
 func (c *consumer) backlog() int { return int(c.NumPending) + c.NumAckPending }
 
 // oldest returns the oldest event that a consumer has not handled; nil if there is none.
-func (c *client) oldest(ctx context.Context, log jetstream.Stream, of *consumer) (oldest *jetstream.RawStreamMsg, err error) {
+func (c *client) oldest(ctx context.Context, log jetstream.Stream,
+	of *consumer) (oldest *jetstream.RawStreamMsg, err error) {
 	for _, filter := range of.filters() {
 		message, err := c.message(ctx, log, of.AckFloor.Stream+1, filter)
 		switch {
@@ -144,7 +146,8 @@ func (c *client) oldest(ctx context.Context, log jetstream.Stream, of *consumer)
 }
 
 // message returns the first message under a subject, from a sequence number on.
-func (c *client) message(ctx context.Context, stream jetstream.Stream, from uint64, filter string) (*jetstream.RawStreamMsg, error) {
+func (c *client) message(ctx context.Context, stream jetstream.Stream, from uint64,
+	filter string) (*jetstream.RawStreamMsg, error) {
 	return ask(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
 		return stream.GetMsg(ctx, from, jetstream.WithGetMsgSubject(filter))
 	})
@@ -198,12 +201,15 @@ func (c *client) failed(err error) error {
 	timedOut := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout)
 	denied := c.denied()
 	switch {
-	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount), errors.Is(err, nats.ErrNoResponders):
-		return errorf(http.StatusServiceUnavailable, "the broker has no JetStream for this connection, so that it stores no events: turn it on (%w)", err)
+	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount),
+		errors.Is(err, nats.ErrNoResponders):
+		return errorf(http.StatusServiceUnavailable,
+			"the broker has no JetStream for this connection, so that it stores no events: turn it on (%w)", err)
 	case errors.Is(err, nats.ErrConnectionClosed), !c.conn.Connected():
 		return errorf(http.StatusServiceUnavailable, "%s: %w: %w", about, bus.ErrDisconnected, err)
 	case timedOut && denied != "":
-		return errorf(http.StatusForbidden, "%s: the broker does not let this connection %s; see docs/guides/permissions.md (%w)", about, denied, err)
+		return errorf(http.StatusForbidden,
+			"%s: the broker does not let this connection %s; see docs/guides/permissions.md (%w)", about, denied, err)
 	case timedOut:
 		return errorf(http.StatusGatewayTimeout, "%s: %w: %w", about, bus.ErrTimeout, err)
 	default:

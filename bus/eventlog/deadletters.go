@@ -61,7 +61,8 @@ func After(sequence uint64) DeadLetterOption {
 
 // DeadLetters yields the dead letters of a publisher that exist when the sequence is ranged over, the oldest first;
 // none if the publisher has no log. An error ends the sequence.
-func DeadLetters(ctx context.Context, conn *bus.Conn, publisher string, options ...DeadLetterOption) iter.Seq2[DeadLetter, error] {
+func DeadLetters(ctx context.Context, conn *bus.Conn, publisher string,
+	options ...DeadLetterOption) iter.Seq2[DeadLetter, error] {
 	return func(yield func(DeadLetter, error) bool) {
 		var chosen deadLetterOptions
 		for _, option := range options {
@@ -96,10 +97,11 @@ func (c *client) deadLetters(ctx context.Context, options *deadLetterOptions, yi
 	if err != nil {
 		return c.failed(err)
 	}
-	return c.each(ctx, stream, c.names.DeadLetter(service, event, durable.AnyToken), options.after, func(message *jetstream.RawStreamMsg) bool {
-		dead := c.newDeadLetter(message)
-		return dead.stored.partition == durable.CutOffToken || yield(dead)
-	})
+	return c.each(ctx, stream, c.names.DeadLetter(service, event, durable.AnyToken), options.after,
+		func(message *jetstream.RawStreamMsg) bool {
+			dead := c.newDeadLetter(message)
+			return dead.stored.partition == durable.CutOffToken || yield(dead)
+		})
 }
 
 func (c *client) newDeadLetter(message *jetstream.RawStreamMsg) DeadLetter {
@@ -136,7 +138,8 @@ func (d DeadLetter) Redeliver(ctx context.Context) error {
 		return c.manager.PublishMsg(ctx, again, jetstream.WithMsgID(id))
 	})
 	if errors.Is(err, jetstream.ErrNoStreamResponse) {
-		return errorf(http.StatusServiceUnavailable, "the stream %s does not take %s, or the broker does not let this connection publish it: add %s to its subjects, see docs/guides/events.md",
+		return errorf(http.StatusServiceUnavailable, "the stream %s does not take %s, or the broker does not let this "+
+			"connection publish it: add %s to its subjects, see docs/guides/events.md",
 			c.names.Events(), again.Subject, c.names.Retried(durable.AnyToken, durable.AnyToken, durable.AnyToken))
 	}
 	if err != nil {
@@ -157,12 +160,14 @@ func (d DeadLetter) checkSubscribed(ctx context.Context, again string) error {
 	}
 	switch {
 	case isGone(err):
-		return errorf(http.StatusNotFound, "%s does not subscribe to %s of %s any more, so it stays a dead letter", d.Service, d.Event, d.Publisher)
+		return errorf(http.StatusNotFound, "%s does not subscribe to %s of %s any more, so it stays a dead letter", d.Service,
+			d.Event, d.Publisher)
 	case err != nil:
 		return c.failed(err)
 	case !takes(&consumer{name, found.CachedInfo()}, again):
 		return errorf(http.StatusServiceUnavailable,
-			"the consumer %s does not take %s, so it stays a dead letter: if the stream %s does not either, add %s to its subjects, see docs/guides/events.md; then restart an instance of %s",
+			"the consumer %s does not take %s, so it stays a dead letter: if the stream %s does not either, "+
+				"add %s to its subjects, see docs/guides/events.md; then restart an instance of %s",
 			name, again, c.names.Events(), c.names.Retried(durable.AnyToken, durable.AnyToken, durable.AnyToken), d.Service)
 	default:
 		return nil
@@ -178,7 +183,8 @@ func (c *client) consumer(ctx context.Context, name string) (jetstream.Consumer,
 // takes reports whether a consumer has a filter that takes a subject, or none at all.
 func takes(of *consumer, published string) bool {
 	filters := of.filters()
-	return len(filters) == 0 || slices.ContainsFunc(filters, func(filter string) bool { return subject.Covers(filter, published) })
+	return len(filters) == 0 || slices.ContainsFunc(filters,
+		func(filter string) bool { return subject.Covers(filter, published) })
 }
 
 // Delete deletes the dead letter; the event is lost for the service then. It returns an error with status 404 if the
@@ -204,7 +210,8 @@ func (d DeadLetter) find(ctx context.Context) (jetstream.Stream, error) {
 		})
 	}
 	if errors.Is(err, jetstream.ErrMsgNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) {
-		return nil, errorf(http.StatusNotFound, "the event %s of %s is no dead letter of %s any more", d.Event, d.Publisher, d.Service)
+		return nil, errorf(http.StatusNotFound, "the event %s of %s is no dead letter of %s any more", d.Event,
+			d.Publisher, d.Service)
 	}
 	return stream, c.failed(err)
 }

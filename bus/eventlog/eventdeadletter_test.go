@@ -62,7 +62,8 @@ func TestDeadLetters_WithoutSubscriber(t *testing.T) {
 	_, err := eventlog.Forget(t.Context(), w.operator, orders, mailer, "", eventlog.Force())
 	require.NoError(t, err)
 	err = dead.Redeliver(t.Context())
-	checkError(t, err, http.StatusNotFound, "mailer.example does not subscribe to on-ordered of orders.example any more, so it stays a dead letter")
+	checkError(t, err, http.StatusNotFound,
+		"mailer.example does not subscribe to on-ordered of orders.example any more, so it stays a dead letter")
 	assert.Len(t, deadLetters(t, w.operator), 1)
 	for _, err := range eventlog.DeadLetters(t.Context(), w.operator, "no host") {
 		checkError(t, err, http.StatusBadRequest, `the publisher: host "no host"`)
@@ -83,7 +84,8 @@ func TestDeadLetters_Once(t *testing.T) {
 	}{{"redeliver", dead.Redeliver}, {"delete", dead.Delete}} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			checkError(t, row.change(t.Context()), http.StatusNotFound, "the event on-ordered of orders.example is no dead letter of mailer.example any more")
+			checkError(t, row.change(t.Context()), http.StatusNotFound,
+				"the event on-ordered of orders.example is no dead letter of mailer.example any more")
 		})
 	}
 	err := (eventlog.DeadLetter{Event: "on-ordered"}).Redeliver(t.Context())
@@ -96,7 +98,8 @@ func newOthers(t *testing.T) *world {
 	w := &world{Bus: bustest.New(t, broker.JetStream(t.TempDir())), t: t}
 	w.publisher, w.operator = w.Connect(orders), w.Connect("operator.example")
 	_, err := w.manager().CreateStream(t.Context(), jetstream.StreamConfig{
-		Name: w.Plane() + "_EVENTS_orders_example", Subjects: []string{w.Plane() + ".e.example.orders.>"}, Retention: jetstream.InterestPolicy,
+		Name: w.Plane() + "_EVENTS_orders_example", Subjects: []string{w.Plane() + ".e.example.orders.>"},
+		Retention: jetstream.InterestPolicy,
 	})
 	require.NoError(t, err)
 	publisher, err := events.NewPublisher(w.publisher, orders, events.Durable())

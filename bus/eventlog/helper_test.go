@@ -106,7 +106,8 @@ func newWorld(t *testing.T, options ...events.PublishOption) *world {
 	w.publisher, w.operator = w.Connect(orders), w.Connect("operator.example")
 	publisher, err := events.NewPublisher(w.publisher, orders, append(options, events.Durable())...)
 	require.NoError(t, err)
-	w.ordered, w.paid = events.NewEvent[bus.Args](publisher, "/on-ordered"), events.NewEvent[bus.Args](publisher, "/on-paid")
+	w.ordered, w.paid = events.NewEvent[bus.Args](publisher,
+		"/on-ordered"), events.NewEvent[bus.Args](publisher, "/on-paid")
 	return w
 }
 
@@ -142,7 +143,10 @@ func (w *world) describe() eventlog.Log {
 func (w *world) subscription(service string) eventlog.Subscription {
 	w.t.Helper()
 	all := w.describe().Subscriptions
-	at := slices.IndexFunc(all, func(s eventlog.Subscription) bool { return s.Service == service && s.Event == "on-ordered" })
+	at := slices.IndexFunc(all, func(s eventlog.Subscription) bool {
+		return s.Service == service &&
+			s.Event == "on-ordered"
+	})
 	require.GreaterOrEqual(w.t, at, 0, "%s does not subscribe: %+v", service, all)
 	return all[at]
 }

@@ -41,17 +41,19 @@ type Kind struct {
 
 // Subscription is what a service has subscribed to: one event of a publisher.
 type Subscription struct {
-	Service     string     `json:"service"`
-	Event       string     `json:"event"`
-	Ordered     bool       `json:"ordered"`              // events with equal keys are handled in order
-	Backlog     int        `json:"backlog"`              // number of events that are not handled, those in flight included
-	InFlight    int        `json:"inFlight"`             // number of events that were delivered and are not handled
-	Redelivered int        `json:"redelivered"`          // number of those that were delivered more than once
-	Oldest      time.Time  `json:"oldest,omitzero"`      // when the oldest event that is not handled was stored; zero if there is none
+	Service     string `json:"service"`
+	Event       string `json:"event"`
+	Ordered     bool   `json:"ordered"`     // events with equal keys are handled in order
+	Backlog     int    `json:"backlog"`     // number of events that are not handled, those in flight included
+	InFlight    int    `json:"inFlight"`    // number of events that were delivered and are not handled
+	Redelivered int    `json:"redelivered"` // number of those that were delivered more than once
+	// when the oldest event that is not handled was stored; zero if there is none
+	Oldest      time.Time  `json:"oldest,omitzero"`
 	LastHandled *time.Time `json:"lastHandled,omitzero"` // nil: not known
-	Waiting     int        `json:"waiting"`              // number of requests with which instances wait for events; 0: probably, none runs
-	DeadLetters int        `json:"deadLetters"`
-	CutOff      []CutOff   `json:"cutOff"` // the oldest first
+	// number of requests with which instances wait for events; 0: probably, none runs
+	Waiting     int      `json:"waiting"`
+	DeadLetters int      `json:"deadLetters"`
+	CutOff      []CutOff `json:"cutOff"` // the oldest first
 }
 
 // CutOff records that the log has dropped events before a service could handle them.
@@ -99,7 +101,8 @@ func Describe(ctx context.Context, conn *bus.Conn, publisher string) (Log, error
 	info := log.CachedInfo()
 	described := Log{
 		Publisher: publisher, Bytes: int64(info.State.Bytes),
-		MaxBytes: info.Config.MaxBytes, MaxAge: info.Config.MaxAge, Replicas: info.Config.Replicas, FirstSequence: info.State.FirstSeq,
+		MaxBytes: info.Config.MaxBytes, MaxAge: info.Config.MaxAge, Replicas: info.Config.Replicas,
+		FirstSequence: info.State.FirstSeq,
 	}
 	if described.Kinds, err = c.kinds(ctx, log); err != nil {
 		return Log{}, err
@@ -247,7 +250,8 @@ func (c *client) cutOff(ctx context.Context, stream jetstream.Stream, of string)
 
 // each yields the messages that a stream has now under a subject and after a sequence number, the oldest first, until
 // yield returns false.
-func (c *client) each(ctx context.Context, stream jetstream.Stream, filter string, after uint64, yield func(*jetstream.RawStreamMsg) bool) error {
+func (c *client) each(ctx context.Context, stream jetstream.Stream, filter string, after uint64,
+	yield func(*jetstream.RawStreamMsg) bool) error {
 	last := stream.CachedInfo().State.LastSeq
 	for next := after + 1; next <= last; {
 		message, err := c.message(ctx, stream, next, filter)

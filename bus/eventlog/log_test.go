@@ -112,7 +112,8 @@ func TestDescribe_Mistakes(t *testing.T) {
 		status    int
 		want      string
 	}{
-		{"ordrs.example", http.StatusNotFound, "ordrs.example has no stored events in plane " + w.Plane() + "; did you mean orders.example?"},
+		{"ordrs.example", http.StatusNotFound, "ordrs.example has no stored events in plane " + w.Plane() +
+			"; did you mean orders.example?"},
 		{"x.example.org", http.StatusNotFound, "x.example.org has no stored events in plane " + w.Plane()},
 		{"no host", http.StatusBadRequest, `the publisher: host "no host"`},
 	} {
@@ -144,5 +145,6 @@ authorization { users: [
 	t.Cleanup(shared.Close)
 	operator := b.Connect("operator.example", bus.WithNATS(shared))
 	_, err = eventlog.Publishers(t.Context(), operator)
-	checkError(t, err, http.StatusForbidden, "the broker does not let this connection publish to $JS.API.STREAM.NAMES; see docs/guides/permissions.md")
+	checkError(t, err, http.StatusForbidden,
+		"the broker does not let this connection publish to $JS.API.STREAM.NAMES; see docs/guides/permissions.md")
 }

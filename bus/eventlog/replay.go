@@ -25,7 +25,8 @@ import (
 // for a time before the first event of the log, which says when the log begins, or in the future, and 404 for a service
 // or an event that does not subscribe. If only some of the events could be set back, it returns the number of those
 // with the error; their status Executed is unknown.
-func Replay(ctx context.Context, conn *bus.Conn, publisher, service, event string, from time.Time) (events int, err error) {
+func Replay(ctx context.Context, conn *bus.Conn, publisher, service, event string,
+	from time.Time) (events int, err error) {
 	c, log, err := openLog(ctx, conn, publisher)
 	if err != nil {
 		return 0, err
@@ -69,7 +70,8 @@ func (c *client) checkStart(ctx context.Context, log jetstream.Stream, from time
 	case from.After(time.Now()):
 		return inFuture(from)
 	case from.Before(first):
-		return errorf(http.StatusBadRequest, "the log of %s begins at %s, so it does not reach back to %s: choose a time from then on, or the beginning",
+		return errorf(http.StatusBadRequest,
+			"the log of %s begins at %s, so it does not reach back to %s: choose a time from then on, or the beginning",
 			c.names.Publisher, first.UTC().Format(time.RFC3339Nano), from.UTC().Format(time.RFC3339Nano))
 	default:
 		return nil
@@ -116,7 +118,8 @@ const (
 
 // setBack replaces a consumer by one with another start, and returns how many events that has. It goes on when ctx
 // ends, because an instance would create a missing consumer without the backlog.
-func (c *client) setBack(ctx context.Context, log jetstream.Stream, of *consumer, from time.Time) (pending uint64, err error) {
+func (c *client) setBack(ctx context.Context, log jetstream.Stream, of *consumer,
+	from time.Time) (pending uint64, err error) {
 	config, err := c.startingAt(ctx, log, of, from)
 	if err != nil {
 		return 0, err
@@ -127,7 +130,9 @@ func (c *client) setBack(ctx context.Context, log jetstream.Stream, of *consumer
 		if err != nil && !isGone(err) {
 			return 0, err
 		}
-		consumer, failed := ask(ctx, func(ctx context.Context) (jetstream.Consumer, error) { return log.CreateConsumer(ctx, config) })
+		consumer, failed := ask(ctx, func(ctx context.Context) (jetstream.Consumer, error) {
+			return log.CreateConsumer(ctx, config)
+		})
 		if failed == nil {
 			return consumer.CachedInfo().NumPending, nil
 		}
@@ -140,7 +145,8 @@ func (c *client) setBack(ctx context.Context, log jetstream.Stream, of *consumer
 
 // startingAt returns the configuration of a consumer with another start: a time, or the oldest event that is not
 // handled if that is older.
-func (c *client) startingAt(ctx context.Context, log jetstream.Stream, of *consumer, from time.Time) (jetstream.ConsumerConfig, error) {
+func (c *client) startingAt(ctx context.Context, log jetstream.Stream, of *consumer,
+	from time.Time) (jetstream.ConsumerConfig, error) {
 	config := of.Config
 	config.OptStartSeq, config.OptStartTime = 0, nil
 	if from.IsZero() {
@@ -171,7 +177,8 @@ func Force() ForgetOption { return func(o *forgetOptions) { o.force = true } }
 // stands for all. It returns how many subscriptions it has removed. It returns an error with status 404 if the service
 // does not subscribe, and 409 if an instance waits for such events, unless [Force] is given. The log keeps its events,
 // and dead letters stay.
-func Forget(ctx context.Context, conn *bus.Conn, publisher, service, event string, options ...ForgetOption) (n int, err error) {
+func Forget(ctx context.Context, conn *bus.Conn, publisher, service, event string,
+	options ...ForgetOption) (n int, err error) {
 	var chosen forgetOptions
 	for _, option := range options {
 		option(&chosen)
@@ -185,11 +192,15 @@ func Forget(ctx context.Context, conn *bus.Conn, publisher, service, event strin
 		return 0, err
 	}
 	if waiting := awaited(consumers); len(waiting) > 0 && !chosen.force {
-		return 0, errorf(http.StatusConflict, "an instance of %s runs and waits for %s of %s: stop it first", service, strings.Join(waiting, ", "), publisher)
+		return 0, errorf(http.StatusConflict, "an instance of %s runs and waits for %s of %s: stop it first", service,
+			strings.Join(waiting, ", "), publisher)
 	}
 	removed := make(map[string]bool)
 	for i, each := range consumers {
-		_, err := ask(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, log.DeleteConsumer(ctx, each.Name) })
+		_, err := ask(ctx, func(ctx context.Context) (struct{}, error) {
+			return struct{}{},
+				log.DeleteConsumer(ctx, each.Name)
+		})
 		if err != nil && !isGone(err) {
 			return len(removed), partly(c.failed(err), i, len(consumers))
 		}

@@ -70,7 +70,8 @@ func TestReplay_Partitions(t *testing.T) {
 	require.NoError(t, err)
 	for _, partition := range []string{"3", "17"} {
 		_, err := log.CreateConsumer(t.Context(), jetstream.ConsumerConfig{
-			Durable: "stock_example__on-ordered__" + partition, AckPolicy: jetstream.AckExplicitPolicy, DeliverPolicy: jetstream.DeliverNewPolicy,
+			Durable: "stock_example__on-ordered__" + partition, AckPolicy: jetstream.AckExplicitPolicy,
+			DeliverPolicy: jetstream.DeliverNewPolicy,
 			FilterSubject: w.Plane() + ".e.example.orders.on-ordered." + partition,
 		})
 		require.NoError(t, err)
@@ -116,10 +117,13 @@ func TestReplay_Mistakes(t *testing.T) {
 		status               int
 		want                 string
 	}{
-		{"early", mailer, "", first.Add(-time.Minute), http.StatusBadRequest, "the log of orders.example begins at " + first.UTC().Format(time.RFC3339Nano) + ", so it does not reach back to"},
+		{"early", mailer, "", first.Add(-time.Minute), http.StatusBadRequest,
+			"the log of orders.example begins at " + first.UTC().Format(time.RFC3339Nano) + ", so it does not reach back to"},
 		{"future", mailer, "", time.Now().Add(time.Hour), http.StatusBadRequest, "is in the future"},
-		{"service", "mailr.example", "", time.Time{}, http.StatusNotFound, "mailr.example does not subscribe to stored events of orders.example; did you mean mailer.example?"},
-		{"event", mailer, "on-order", time.Time{}, http.StatusNotFound, "mailer.example does not subscribe to on-order of orders.example; did you mean on-ordered?"},
+		{"service", "mailr.example", "", time.Time{}, http.StatusNotFound,
+			"mailr.example does not subscribe to stored events of orders.example; did you mean mailer.example?"},
+		{"event", mailer, "on-order", time.Time{}, http.StatusNotFound,
+			"mailer.example does not subscribe to on-order of orders.example; did you mean on-ordered?"},
 		{"no host", "a b", "", time.Time{}, http.StatusBadRequest, `the service: host "a b"`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -136,7 +140,8 @@ func TestForget(t *testing.T) {
 	conn := w.subscribe(mailer, newSink())
 	kit.Eventually(t, func() bool { return w.subscription(mailer).Waiting > 0 })
 	_, err := eventlog.Forget(t.Context(), w.operator, orders, mailer, "on-ordered")
-	checkError(t, err, http.StatusConflict, "an instance of mailer.example runs and waits for on-ordered of orders.example: stop it first")
+	checkError(t, err, http.StatusConflict,
+		"an instance of mailer.example runs and waits for on-ordered of orders.example: stop it first")
 	require.NoError(t, conn.Close(t.Context()))
 	kit.Eventually(t, func() bool { return w.subscription(mailer).Waiting == 0 })
 	w.publish(w.ordered, 1)

@@ -98,7 +98,9 @@ func (c *client) tail(ctx context.Context, options *tailOptions, yield func(Even
 	if err != nil {
 		return err
 	}
-	reader, err := ask(ctx, func(ctx context.Context) (jetstream.Consumer, error) { return log.OrderedConsumer(ctx, config) })
+	reader, err := ask(ctx, func(ctx context.Context) (jetstream.Consumer, error) {
+		return log.OrderedConsumer(ctx, config)
+	})
 	if err != nil {
 		return c.failed(err)
 	}
@@ -123,7 +125,8 @@ func (c *client) tail(ctx context.Context, options *tailOptions, yield func(Even
 	return nil
 }
 
-func (c *client) tailConfig(ctx context.Context, log jetstream.Stream, options *tailOptions) (jetstream.OrderedConsumerConfig, error) {
+func (c *client) tailConfig(ctx context.Context, log jetstream.Stream,
+	options *tailOptions) (jetstream.OrderedConsumerConfig, error) {
 	config := jetstream.OrderedConsumerConfig{
 		FilterSubjects:    []string{c.names.Event(durable.AnyToken, durable.AnyToken)},
 		DeliverPolicy:     jetstream.DeliverNewPolicy,

@@ -38,9 +38,11 @@ func TestTail_Past(t *testing.T) {
 		want    []string
 	}{
 		{"now", nil, nil},
-		{"beginning", []eventlog.TailOption{eventlog.Since(time.Time{})}, []string{`on-ordered {"number":1}`, `on-paid {"number":1}`, `on-ordered {"number":2}`}},
+		{"beginning", []eventlog.TailOption{eventlog.Since(time.Time{})},
+			[]string{`on-ordered {"number":1}`, `on-paid {"number":1}`, `on-ordered {"number":2}`}},
 		{"since", []eventlog.TailOption{eventlog.Since(middle)}, []string{`on-ordered {"number":2}`}},
-		{"event", []eventlog.TailOption{eventlog.Since(time.Time{}), eventlog.OnlyEvent("on-paid")}, []string{`on-paid {"number":1}`}},
+		{"event", []eventlog.TailOption{eventlog.Since(time.Time{}), eventlog.OnlyEvent("on-paid")},
+			[]string{`on-paid {"number":1}`}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -75,7 +77,8 @@ func TestTail_Follow(t *testing.T) {
 	assert.NotEmpty(t, second.MsgID)
 	assert.False(t, second.Stored.Before(got[0].Stored))
 	second.MsgID, second.Stored = "", time.Time{}
-	assert.Equal(t, eventlog.Event{Publisher: orders, Event: "on-ordered", ID: "order-2", Sequence: 2, Body: `{"number":2}`}, second)
+	assert.Equal(t, eventlog.Event{Publisher: orders, Event: "on-ordered", ID: "order-2", Sequence: 2,
+		Body: `{"number":2}`}, second)
 }
 
 func TestTail_Mistakes(t *testing.T) {
@@ -88,9 +91,12 @@ func TestTail_Mistakes(t *testing.T) {
 		status  int
 		want    string
 	}{
-		{"event", []eventlog.TailOption{eventlog.OnlyEvent("on-orderd")}, http.StatusNotFound, "orders.example has stored no event on-orderd; did you mean on-ordered?"},
-		{"far", []eventlog.TailOption{eventlog.OnlyEvent("shipped")}, http.StatusNotFound, "orders.example has stored no event shipped; there are on-ordered"},
-		{"future", []eventlog.TailOption{eventlog.Since(time.Now().Add(time.Hour))}, http.StatusBadRequest, "is in the future: choose a time up to now"},
+		{"event", []eventlog.TailOption{eventlog.OnlyEvent("on-orderd")}, http.StatusNotFound,
+			"orders.example has stored no event on-orderd; did you mean on-ordered?"},
+		{"far", []eventlog.TailOption{eventlog.OnlyEvent("shipped")}, http.StatusNotFound,
+			"orders.example has stored no event shipped; there are on-ordered"},
+		{"future", []eventlog.TailOption{eventlog.Since(time.Now().Add(time.Hour))}, http.StatusBadRequest,
+			"is in the future: choose a time up to now"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()

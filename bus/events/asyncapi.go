@@ -49,7 +49,8 @@ func (s *sources) serveAsyncAPI(w http.ResponseWriter, r *http.Request) error {
 
 // document returns the document of the events that are visible, for their authors with claims.
 func (s *sources) document(visible func(access feature.Endpoint) bool, own bool) ([]byte, error) {
-	service := asyncapi.Service{Host: s.conn.Host(), Version: s.conn.Version(), Description: s.Description(), Servers: s.servers()}
+	service := asyncapi.Service{Host: s.conn.Host(), Version: s.conn.Version(), Description: s.Description(),
+		Servers: s.servers()}
 	add := func(access feature.Endpoint, event *asyncapi.Event) {
 		if !visible(access) {
 			return
@@ -62,7 +63,8 @@ func (s *sources) document(visible func(access feature.Endpoint) bool, own bool)
 	for _, published := range s.publishes() {
 		by := s.publicationOf(published.Publisher, published.Event)
 		event := &asyncapi.Event{
-			Action: asyncapi.Send, Publisher: published.Publisher, Name: published.Event, Doc: by.publisher.doc, Key: published.Key, Durable: published.Durable,
+			Action: asyncapi.Send, Publisher: published.Publisher, Name: published.Event, Doc: by.publisher.doc,
+			Key: published.Key, Durable: published.Durable,
 			Address: eventSubject(s.conn.Plane(), published.Publisher, published.Event, published.Durable),
 		}
 		if described := by.publisher.described[eventName{published.Publisher, "/" + published.Event}]; described != nil {
@@ -73,7 +75,8 @@ func (s *sources) document(visible func(access feature.Endpoint) bool, own bool)
 	for _, handled := range s.subscriptions() {
 		source := handled.Routed().Source
 		event := &asyncapi.Event{
-			Action: asyncapi.Receive, Publisher: source, Name: handled.name(), Endpoint: handled.Mapped(), Key: handled.key(), Durable: handled.stored,
+			Action: asyncapi.Receive, Publisher: source, Name: handled.name(), Endpoint: handled.Mapped(), Key: handled.key(),
+			Durable: handled.stored,
 			Address: eventSubject(s.conn.Plane(), source, handled.name(), handled.stored),
 		}
 		if !handled.stored {

@@ -44,7 +44,8 @@ func TestAsyncAPI_Golden(t *testing.T) {
 	}
 	want, err := os.ReadFile(golden)
 	require.NoError(t, err)
-	assert.Equal(t, string(want), text.String(), "write it with go test ./bus/events -run AsyncAPI -update, and read the difference")
+	assert.Equal(t, string(want), text.String(),
+		"write it with go test ./bus/events -run AsyncAPI -update, and read the difference")
 
 	var published json.RawMessage
 	caller := b.Connect("caller.example")
@@ -69,7 +70,8 @@ func TestAsyncAPI_Absent(t *testing.T) {
 	kit.CheckError(t, err, http.StatusNotFound, bus.ExecutedNo)
 	document, err := events.AsyncAPI(conn)
 	require.NoError(t, err)
-	assert.JSONEq(t, `{"asyncapi":"3.0.0","info":{"title":"calculator.example","version":"0","description":"The events of calculator.example."},
+	assert.JSONEq(t,
+		`{"asyncapi":"3.0.0","info":{"title":"calculator.example","version":"0","description":"The events of calculator.example."},
 		"defaultContentType":"application/json","channels":{},"operations":{}}`, string(document))
 }
 
@@ -82,5 +84,6 @@ func TestAsyncAPI_Servers(t *testing.T) {
 	assert.NotContains(t, string(document), "secret")
 	parsed, err := asyncapi.Parse(document)
 	require.NoError(t, err)
-	assert.Equal(t, map[string]*asyncapi.Server{"nats": {Host: strings.TrimPrefix(e.URL.Host, "nats://"), Protocol: "nats"}}, parsed.Servers)
+	assert.Equal(t, map[string]*asyncapi.Server{"nats": {Host: strings.TrimPrefix(e.URL.Host, "nats://"),
+		Protocol: "nats"}}, parsed.Servers)
 }

@@ -37,7 +37,8 @@ func (s *sources) describePublication(w http.ResponseWriter, r *http.Request) er
 	if err != nil {
 		return err
 	}
-	return answer(w, http.StatusOK, publishedEvent{name.host, strings.TrimPrefix(name.path, "/"), by.publisher.store != nil, by.key})
+	return answer(w, http.StatusOK, publishedEvent{name.host, strings.TrimPrefix(name.path, "/"),
+		by.publisher.store != nil, by.key})
 }
 
 // publicationFor returns the event that the path names, if the caller may see and publish it: of the own host, else of
@@ -55,7 +56,8 @@ func (s *sources) publicationFor(r *http.Request) (by publication, found eventNa
 	}
 	if found.host == "" {
 		return by, found, status.NotRun(http.StatusNotFound, nil, "%s publishes no event %s; it has %s%s",
-			s.conn.Host(), event, cmp.Or(strings.Join(names, ", "), "no events for this caller"), similar.DidYouMean(event, names))
+			s.conn.Host(), event, cmp.Or(strings.Join(names, ", "), "no events for this caller"),
+			similar.DidYouMean(event, names))
 	}
 	by = s.publicationOf(found.host, event)
 	if access := by.publisher.access; !access.Allows(h.Claims) {
@@ -69,7 +71,8 @@ func (s *sources) eventOf(by publication, name eventName, r *http.Request) (mess
 	described, address := by.publisher.described[name], addressOf(name.host, name.path)
 	if described == nil {
 		return message{}, status.NotRun(http.StatusConflict, nil,
-			"the publisher of %s does not know its arguments, so they cannot be checked: add events.Of to its events.NewPublisher, or generate it with apigen -events", address)
+			"the publisher of %s does not know its arguments, so they cannot be checked: "+
+				"add events.Of to its events.NewPublisher, or generate it with apigen -events", address)
 	}
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -77,9 +80,11 @@ func (s *sources) eventOf(by publication, name eventName, r *http.Request) (mess
 	}
 	contentType := r.Header.Get("Content-Type")
 	if media, _, _ := mime.ParseMediaType(contentType); len(body) > 0 && media != "application/json" {
-		return message{}, status.NotRun(http.StatusUnsupportedMediaType, nil, "content type %q: send the arguments as application/json", contentType)
+		return message{}, status.NotRun(http.StatusUnsupportedMediaType, nil,
+			"content type %q: send the arguments as application/json", contentType)
 	}
-	arguments, err := described.Mapped().Decode(&restmap.Request{Method: http.MethodPost, ContentType: contentType, Body: body})
+	arguments, err := described.Mapped().Decode(&restmap.Request{Method: http.MethodPost,
+		ContentType: contentType, Body: body})
 	if err != nil {
 		return message{}, feature.Bus.Unsent(err)
 	}

@@ -19,9 +19,11 @@ import (
 )
 
 // publishByHand posts the arguments of an event, and returns the status and the body, or the detail of the problem.
-func publishByHand(ctx context.Context, t *testing.T, caller *bus.Conn, event, contentType, body string) (status int, text string) {
+func publishByHand(ctx context.Context, t *testing.T, caller *bus.Conn, event, contentType,
+	body string) (status int, text string) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://parcels.example:888/publish/"+event, strings.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://parcels.example:888/publish/"+event,
+		strings.NewReader(body))
 	require.NoError(t, err)
 	if contentType != "" {
 		request.Header.Set("Content-Type", contentType)
@@ -66,7 +68,8 @@ func TestPublishByHand_ReachesSubscribers(t *testing.T) {
 			newParcels(t, b.Connect(parcelsHost), test.publish...)
 			handled := parcelSink{make(chan int, 1)}
 			require.NoError(t, events.Subscribe[parcelEvents](b.Connect("mailer.example"), parcelsHost, handled, test.handle...))
-			status, text := publishByHand(t.Context(), t, b.Connect("caller.example"), "on-sent", "application/json", wholeParcel)
+			status, text := publishByHand(t.Context(), t, b.Connect("caller.example"), "on-sent",
+				"application/json", wholeParcel)
 			assert.Equal(t, http.StatusAccepted, status, text)
 			assert.Regexp(t, `^\{"msgId":"[A-Za-z0-9_-]{20,}"\}$`, text)
 			assert.Equal(t, 7, <-handled.sent)
@@ -88,17 +91,22 @@ func TestPublishByHand_Refuses(t *testing.T) {
 		status                         int
 		detail                         string
 	}{
-		{"misspelt", "on-sennt", "", "", 404, "parcels.example publishes no event on-sennt; it has on-lost, on-sent, on-returned; did you mean on-sent?"},
+		{"misspelt", "on-sennt", "", "", 404,
+			"parcels.example publishes no event on-sennt; it has on-lost, on-sent, on-returned; did you mean on-sent?"},
 		{"unknown", "a/b", "", "", 404, "parcels.example publishes no event a/b; it has on-lost, on-sent, on-returned"},
 		{"of no interface", "on-returned", "application/json", "{}", 409,
-			"the publisher of https://returns.example:417/on-returned does not know its arguments, so they cannot be checked: add events.Of to its events.NewPublisher, or generate it with apigen -events"},
+			"the publisher of https://returns.example:417/on-returned does not know its arguments, so they cannot be checked: " +
+				"add events.Of to its events.NewPublisher, or generate it with apigen -events"},
 		{"violations", "on-sent", "application/json", `{"number":1000,"carrier":"air","stops":[{"city":""}]}`, 422,
-			"carrier (body): expects one of ship, train; number (body): expects less than 1000; stops[0].city (body): expects at least 1 character"},
+			"carrier (body): expects one of ship, train; number (body): expects less than 1000; stops[0].city (body): " +
+				"expects at least 1 character"},
 		{"wrong type", "on-sent", "application/json", `{"number":"7","carrier":"ship"}`, 400, "number: expects an integer"},
 		{"no object", "on-sent", "application/json", `[]`, 400, "expects an object"},
-		{"a form", "on-sent", "application/x-www-form-urlencoded", "number=7", 415, `content type "application/x-www-form-urlencoded": send the arguments as application/json`},
+		{"a form", "on-sent", "application/x-www-form-urlencoded", "number=7", 415,
+			`content type "application/x-www-form-urlencoded": send the arguments as application/json`},
 		{"no content type", "on-sent", "", wholeParcel, 415, `content type "": send the arguments as application/json`},
-		{"too large", "on-lost", "application/json", `{"number":7,"note":"` + strings.Repeat("x", 1<<20) + `"}`, 413, "an event of "},
+		{"too large", "on-lost", "application/json", `{"number":7,"note":"` + strings.Repeat("x", 1<<20) + `"}`, 413,
+			"an event of "},
 		{"no key", "on-sent", "", "", 422, "number (body): is missing; carrier (body): is missing"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -108,7 +116,8 @@ func TestPublishByHand_Refuses(t *testing.T) {
 			assert.Contains(t, detail, test.detail)
 		})
 	}
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://mailer.example:888/publish/on-sent", strings.NewReader(wholeParcel))
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://mailer.example:888/publish/on-sent",
+		strings.NewReader(wholeParcel))
 	require.NoError(t, err)
 	require.NoError(t, events.Subscribe[parcelEvents](b.Connect("mailer.example"), parcelsHost, parcelSink{}))
 	_, err = caller.Do(request)
@@ -136,13 +145,16 @@ func checkPublishClaims(t *testing.T, caller *bus.Conn, i *kit.Issuer) {
 		text               string
 	}{
 		{"no token", "", "on-sent", 401, "a token is required; send it as Authorization: Bearer …"},
-		{"another", i.Token(claims.Claims{"roles": []string{"guest"}}), "on-sent", 403, "the claims of the token do not give access"},
+		{"another", i.Token(claims.Claims{"roles": []string{"guest"}}), "on-sent", 403,
+			"the claims of the token do not give access"},
 		{"invalid", "x", "on-sent", 401, "token"},
-		{"list for none", "", "on-sennt", 404, "parcels.example publishes no event on-sennt; it has no events for this caller"},
+		{"list for none", "", "on-sennt", 404,
+			"parcels.example publishes no event on-sennt; it has no events for this caller"},
 		{"keeper", i.Keeper(), "on-sent", 202, "msgId"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			status, text := publishByHand(bus.WithActor(t.Context(), test.token), t, caller, test.event, "application/json", wholeParcel)
+			status, text := publishByHand(bus.WithActor(t.Context(), test.token), t, caller, test.event,
+				"application/json", wholeParcel)
 			assert.Equal(t, test.status, status, text)
 			assert.Contains(t, text, test.text)
 			documented := http.StatusNotFound

@@ -45,7 +45,8 @@ func TestDeadLetters_Permissions(t *testing.T) {
 	t.Parallel()
 	var block string
 	for _, run := range []string{"rehearsal", "held"} {
-		e := kit.NewEnforcing(t, map[string]string{kit.OrdersHost: "", "mailer.example": "", "operator.example": block}, broker.JetStream(t.TempDir()))
+		e := kit.NewEnforcing(t, map[string]string{kit.OrdersHost: "", "mailer.example": "", "operator.example": block},
+			broker.JetStream(t.TempDir()))
 		source, operator := e.Connect(kit.OrdersHost), e.Connect("operator.example")
 		ordered := kit.NewOrdered(t, source, events.Durable())
 		mailer := newRefuser()
@@ -103,7 +104,8 @@ func TestDeadLetters_StoringIsTriedAgain(t *testing.T) {
 	b, source, ordered := newOrders(t)
 	mailer, log := kit.NewSink(), new(kit.Lines)
 	mailer.Handle = func(context.Context, int) error { return errors.New("the mail server is away") }
-	kit.Subscribe(t, b.Connect("mailer.example", bus.WithLogger(zerolog.New(log))), mailer, events.Durable(), events.MaxDeliver(2), fastBackoff())
+	kit.Subscribe(t, b.Connect("mailer.example", bus.WithLogger(zerolog.New(log))), mailer, events.Durable(),
+		events.MaxDeliver(2), fastBackoff())
 	stream, err := manager(t, source).Stream(t.Context(), b.Plane()+"_DEADLETTERS_orders_example")
 	require.NoError(t, err)
 	config := stream.CachedInfo().Config
@@ -116,7 +118,8 @@ func TestDeadLetters_StoringIsTriedAgain(t *testing.T) {
 	log.Await(t, "all attempts are used up")
 	require.NoError(t, deadLetters(t, source)[0].Delete(t.Context()))
 	kit.Eventually(t, func() bool { return len(deadLetters(t, source)) == 1 })
-	if reason := deadLetters(t, source)[0].Reason; !strings.Contains(reason, "died, did not finish in time, or could not park it, as their log says") {
+	if reason := deadLetters(t, source)[0].Reason; !strings.Contains(reason,
+		"died, did not finish in time, or could not park it, as their log says") {
 		t.Errorf("parked for the reason %q", reason)
 	}
 	if lost := log.Lines("response lost"); len(lost) > 0 {
@@ -127,7 +130,8 @@ func TestDeadLetters_StoringIsTriedAgain(t *testing.T) {
 // makeStream makes the stream of orders.example for some events, and nothing else, as another client may do.
 func makeStream(t *testing.T, b *bustest.Bus, source *bus.Conn, event string, retention jetstream.RetentionPolicy) {
 	t.Helper()
-	stream := jetstream.StreamConfig{Name: b.Plane() + "_EVENTS_orders_example", Subjects: []string{b.Plane() + ".e.example.orders." + event}, Retention: retention}
+	stream := jetstream.StreamConfig{Name: b.Plane() + "_EVENTS_orders_example",
+		Subjects: []string{b.Plane() + ".e.example.orders." + event}, Retention: retention}
 	_, err := manager(t, source).CreateStream(t.Context(), stream)
 	require.NoError(t, err)
 }
@@ -155,7 +159,8 @@ func TestDeadLetters_Junk(t *testing.T) {
 	b, log := newStored(t), new(kit.Lines)
 	source := b.Connect(kit.OrdersHost)
 	ordered := kit.NewOrdered(t, source, events.Durable())
-	mailer := kit.Subscribe(t, b.Connect("mailer.example", bus.WithLogger(zerolog.New(log))), kit.NewSink(), events.Durable())
+	mailer := kit.Subscribe(t, b.Connect("mailer.example", bus.WithLogger(zerolog.New(log))), kit.NewSink(),
+		events.Durable())
 	to := manager(t, source)
 	for range junk {
 		_, err := to.PublishAsync(b.Plane()+".e.example.orders.on-ordered.0", []byte("twenty-five bytes of junk"))

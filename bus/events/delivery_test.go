@@ -46,7 +46,8 @@ func TestEventOf_Stored(t *testing.T) {
 			t.Parallel()
 			b, source, ordered := newOrders(t)
 			mailer, told := deliveries(errors.New("not now"), bus.Errorf(http.StatusConflict, "no"))
-			kit.Subscribe(t, b.Connect("mailer.example", kit.Quiet()), mailer, events.Durable(), events.MaxInFlight(1), fastBackoff())
+			kit.Subscribe(t, b.Connect("mailer.example", kit.Quiet()), mailer, events.Durable(), events.MaxInFlight(1),
+				fastBackoff())
 			ctx, before := t.Context(), time.Now()
 			if test.id != "" {
 				ctx = events.WithID(ctx, test.id)
@@ -92,10 +93,11 @@ func TestEventOf_NoEvent(t *testing.T) {
 	t.Parallel()
 	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
 		callee, published := w.Connect(kit.CalculatorHost), make(chan bool, 1)
-		require.NoError(t, callee.Handle(http.MethodGet, "/add", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-			_, ok := events.DeliveryOf(r.Context())
-			published <- ok
-		})))
+		require.NoError(t, callee.Handle(http.MethodGet, "/add",
+			http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				_, ok := events.DeliveryOf(r.Context())
+				published <- ok
+			})))
 		require.NoError(t, w.Connect("caller.example").Call(t.Context(), "GET "+kit.CalculatorURL+"/add", nil, nil))
 		assert.False(t, <-published, "in the handler of a call")
 		_, ok := events.DeliveryOf(t.Context())

@@ -34,7 +34,8 @@ const (
 
 func newStoring() *storing {
 	return &storing{Options: durable.Options{
-		MaxDeliver: defaultAttempts, FirstRetry: defaultFirstRetry, LongestRetry: defaultLongestRetry, MaxInFlight: defaultInFlight,
+		MaxDeliver: defaultAttempts, FirstRetry: defaultFirstRetry, LongestRetry: defaultLongestRetry,
+		MaxInFlight: defaultInFlight,
 	}}
 }
 
@@ -42,17 +43,20 @@ func newStoring() *storing {
 func (d *storing) check() error {
 	switch {
 	case d.subscribe == nil:
-		return errors.New("events.MaxDeliver, events.Backoff, events.MaxInFlight, events.FromBeginning and events.FromTime are for stored events: add events.Durable()")
+		return errors.New("events.MaxDeliver, events.Backoff, events.MaxInFlight, events.FromBeginning and events.FromTime " +
+			"are for stored events: add events.Durable()")
 	case d.MaxDeliver < 1:
 		return fmt.Errorf("events.MaxDeliver(%d): set at least one attempt", d.MaxDeliver)
 	case d.FirstRetry <= 0 || d.LongestRetry < d.FirstRetry:
-		return fmt.Errorf("events.Backoff(%s, %s): set a first wait above zero, and a longest wait that is not shorter than the first", d.FirstRetry, d.LongestRetry)
+		return fmt.Errorf("events.Backoff(%s, %s): set a first wait above zero, and a longest wait that is not shorter "+
+			"than the first", d.FirstRetry, d.LongestRetry)
 	case d.MaxInFlight < 1 || d.MaxInFlight > maxInFlight:
 		return fmt.Errorf("events.MaxInFlight(%d): choose 1 to %d", d.MaxInFlight, maxInFlight)
 	case d.fromTime && d.Start.Time.IsZero():
 		return errors.New("events.FromTime: name a time, or use events.FromBeginning")
 	case time.Until(d.Start.Time) > 0:
-		return fmt.Errorf("events.FromTime(%s): the time has not come yet; without the option the service begins now", d.Start.Time.Format(time.RFC3339))
+		return fmt.Errorf("events.FromTime(%s): the time has not come yet; without the option the service begins now",
+			d.Start.Time.Format(time.RFC3339))
 	default:
 		return nil
 	}
@@ -185,7 +189,8 @@ func openStream(ctx context.Context, s *sources, source string, limits durable.L
 // subscribeDurable creates the stream, if there is none, and a consumer of this service for each event, and starts to
 // fetch events. An instance of an older version, which does not know an event, therefore takes nothing from those that
 // do.
-func subscribeDurable(ctx context.Context, s *sources, source string, handled []*handledEvent, options durable.Options) error {
+func subscribeDurable(ctx context.Context, s *sources, source string, handled []*handledEvent,
+	options durable.Options) error {
 	config := s.durableConfig()
 	config.Subscriptions = func() int { return len(s.reading()) }
 	config.StartWaiting = func(last *durable.Subscription) { s.startWaiting(last) }
@@ -204,7 +209,8 @@ func subscribeDurable(ctx context.Context, s *sources, source string, handled []
 			inboxes = append(inboxes, consumer.Inbox())
 		}
 	}
-	err := s.Install(ctx, s.router(source), endpointsOf(handled), inboxes, func() error { // only what may arrive is stored from then on
+	// only what may arrive is stored from then on
+	err := s.Install(ctx, s.router(source), endpointsOf(handled), inboxes, func() error {
 		return feature.Bus.Error(stream.Ensure(ctx, subscriptions))
 	})
 	if err != nil {
@@ -227,7 +233,8 @@ func subscribeDurable(ctx context.Context, s *sources, source string, handled []
 // durableConfig returns what streams of the connection work with.
 func (s *sources) durableConfig() *durable.Config {
 	return &durable.Config{
-		Server: s.Server(), API: s.conn.JetStreamPrefix(), Inbox: s.Client().ResponseSubject(), Log: s.Log, LimitedLine: s.LimitedLine, IsClosing: s.IsClosing,
+		Server: s.Server(), API: s.conn.JetStreamPrefix(), Inbox: s.Client().ResponseSubject(), Log: s.Log,
+		LimitedLine: s.LimitedLine, IsClosing: s.IsClosing,
 		Failure: s.Failure,
 	}
 }

@@ -110,7 +110,8 @@ func TestDurable_Redelivery(t *testing.T) {
 		}
 		return nil
 	}
-	kit.Subscribe(t, b.Connect("mailer.example", kit.Quiet()), mailer, events.Durable(), events.MaxDeliver(5), fastBackoff())
+	kit.Subscribe(t, b.Connect("mailer.example", kit.Quiet()), mailer, events.Durable(), events.MaxDeliver(5),
+		fastBackoff())
 	kit.Fire(t, ordered, 7)
 	kit.AwaitOrders(t, mailer, 1)
 	first := <-ids
@@ -140,7 +141,8 @@ func TestDurable_DeadLetters(t *testing.T) {
 			return nil
 		}
 		attempts[number].Add(1)
-		return bus.Errorf([]int{http.StatusUnprocessableEntity, http.StatusBadGateway}[number], "order %d cannot be\nmailed", number)
+		return bus.Errorf([]int{http.StatusUnprocessableEntity, http.StatusBadGateway}[number],
+			"order %d cannot be\nmailed", number)
 	}
 	mailing := b.Connect("mailer.example", kit.Quiet())
 	kit.Subscribe(t, mailing, mailer, events.Durable(), events.MaxDeliver(3), fastBackoff())
@@ -171,7 +173,8 @@ func checkParked(t *testing.T, conn *bus.Conn, want int) {
 	t.Helper()
 	page := httptest.NewRecorder()
 	conn.ServeMetrics(page, nil)
-	line := fmt.Sprintf("busline_dead_letters_total{host=%q,id=%q,publisher=%q,event=\"on-ordered\"} %d\n", conn.Host(), conn.ID(), kit.OrdersHost, want)
+	line := fmt.Sprintf("busline_dead_letters_total{host=%q,id=%q,publisher=%q,event=\"on-ordered\"} %d\n", conn.Host(),
+		conn.ID(), kit.OrdersHost, want)
 	if !strings.Contains(page.Body.String(), line) {
 		t.Errorf("no %q in\n%s", line, page.Body)
 	}
@@ -369,7 +372,8 @@ func TestSmallRequests(t *testing.T) {
 			kit.AwaitOrders(t, first, 4)
 			require.NoError(t, running.Close(t.Context()))
 			log := new(kit.Lines)
-			second := kit.Subscribe(t, b.Connect("mailer.example", bus.WithLogger(zerolog.New(log))), kit.NewSink(), events.Durable())
+			second := kit.Subscribe(t, b.Connect("mailer.example", bus.WithLogger(zerolog.New(log))), kit.NewSink(),
+				events.Durable())
 			kit.Fire(t, ordered, 1, 2, 3)
 			kit.Eventually(t, func() bool { return len(kit.OrdersOf(second)) == 3 || len(log.Lines("cannot be fetched")) > 0 })
 			if wrong := log.Lines("cannot be fetched"); len(wrong) > 0 {
@@ -402,7 +406,8 @@ func TestDurable_ServersOfAClusterComeAndGo(t *testing.T) {
 			require.NoError(t, spy.PublishMsg(told))
 			_, err = asked.NextMsgWithContext(t.Context())
 			require.NoError(t, err)
-			if got := log.Lines("cannot be fetched"); len(got) != want || want > 0 && !strings.Contains(got[0], "503 no server answers for the consumer") {
+			if got := log.Lines("cannot be fetched"); len(got) != want || want > 0 &&
+				!strings.Contains(got[0], "503 no server answers for the consumer") {
 				t.Errorf("it has logged %q", got)
 			}
 		})
@@ -412,7 +417,8 @@ func TestDurable_ServersOfAClusterComeAndGo(t *testing.T) {
 // mailersConsumer returns how the consumer of the mailer is configured.
 func mailersConsumer(t *testing.T, b *bustest.Bus, conn *bus.Conn) jetstream.ConsumerConfig {
 	t.Helper()
-	consumer, err := manager(t, conn).Consumer(t.Context(), b.Plane()+"_EVENTS_orders_example", "mailer_example__on-ordered")
+	consumer, err := manager(t, conn).Consumer(t.Context(), b.Plane()+"_EVENTS_orders_example",
+		"mailer_example__on-ordered")
 	require.NoError(t, err)
 	return consumer.CachedInfo().Config
 }
@@ -436,8 +442,10 @@ func TestDurable_MaxInFlight(t *testing.T) {
 		limits  jetstream.StreamConsumerLimits
 		want    int
 	}{
-		{name: "the broker", limited: []broker.Option{broker.Config("jetstream { limits { max_ack_pending: 500 } }")}, want: 500},
-		{name: "the stream", limits: jetstream.StreamConsumerLimits{MaxAckPending: 5000, InactiveThreshold: 2 * time.Hour}, want: 5000},
+		{name: "the broker", limited: []broker.Option{broker.Config("jetstream { limits { max_ack_pending: 500 } }")},
+			want: 500},
+		{name: "the stream", limits: jetstream.StreamConsumerLimits{MaxAckPending: 5000, InactiveThreshold: 2 * time.Hour},
+			want: 5000},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -474,7 +482,8 @@ func TestDurable_JetStreamIsFull(t *testing.T) {
 	publisher, err := events.NewPublisher(source, kit.OrdersHost, events.Durable())
 	require.NoError(t, err)
 	for range 10 {
-		err = errors.Join(err, events.NewEvent[bus.Args](publisher, "/on-ordered").Publish(t.Context(), bus.Args{"x": strings.Repeat("x", 10<<10)}))
+		err = errors.Join(err, events.NewEvent[bus.Args](publisher, "/on-ordered").Publish(t.Context(),
+			bus.Args{"x": strings.Repeat("x", 10<<10)}))
 	}
 	_, unmade := events.NewPublisher(source, "other.example", events.Durable())
 	for _, err := range []error{err, unmade} {
@@ -511,7 +520,8 @@ func TestDurable_PublishIsRefused(t *testing.T) {
 	t.Parallel()
 	b := newStored(t)
 	source := b.Connect(kit.OrdersHost)
-	publisher, err := events.NewPublisher(source, kit.OrdersHost, events.Durable(), events.MaxAge(time.Hour), events.MaxBytes(4<<10))
+	publisher, err := events.NewPublisher(source, kit.OrdersHost, events.Durable(), events.MaxAge(time.Hour),
+		events.MaxBytes(4<<10))
 	require.NoError(t, err)
 	large := events.NewEvent[bus.Args](publisher, "/on-ordered")
 	refused := map[string]struct {
@@ -519,7 +529,8 @@ func TestDurable_PublishIsRefused(t *testing.T) {
 		status int
 		want   string
 	}{
-		"too large": {func() error { return large.Publish(t.Context(), bus.Args{"x": strings.Repeat("x", 2<<20)}) }, http.StatusRequestEntityTooLarge, "exceeds the broker's limit"},
+		"too large": {func() error { return large.Publish(t.Context(), bus.Args{"x": strings.Repeat("x", 2<<20)}) },
+			http.StatusRequestEntityTooLarge, "exceeds the broker's limit"},
 		"a folder": {func() error {
 			return events.NewEvent[bus.Args](publisher, "/a/on-ordered").Publish(t.Context(), nil)
 		}, http.StatusBadRequest, "more than one segment"},

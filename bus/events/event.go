@@ -125,7 +125,8 @@ func (e Event[Arguments]) Outcomes(ctx context.Context, arguments Arguments) ite
 	return func(yield func(bus.Response[struct{}], error) bool) {
 		event, err := e.message(arguments)
 		if err == nil && e.of.store != nil {
-			err = e.of.sources.OneWay(ctx, event.request, func(ctx context.Context) error { return keep(ctx, event, e.of.store) })
+			err = e.of.sources.OneWay(ctx, event.request,
+				func(ctx context.Context) error { return keep(ctx, event, e.of.store) })
 		}
 		if err != nil {
 			yield(bus.Response[struct{}]{}, err)
@@ -164,7 +165,8 @@ func Publish(ctx context.Context, conn *bus.Conn, address string, arguments any)
 func (s *sources) checkByAddress(address string, request *client.Outgoing) error {
 	switch {
 	case request.Address.Port != subject.EventPort:
-		return status.NotRun(http.StatusBadRequest, nil, "the event %s is not on port %d: write https://host:%d/on-…", address, subject.EventPort, subject.EventPort)
+		return status.NotRun(http.StatusBadRequest, nil, "the event %s is not on port %d: write https://host:%d/on-…",
+			address, subject.EventPort, subject.EventPort)
 	case request.Method != http.MethodPost:
 		return status.NotRun(http.StatusBadRequest, nil, "the event %s is published with POST: leave the method out", address)
 	default:
@@ -191,7 +193,8 @@ func (s *sources) misspelt(address subject.Address) error {
 	case s.IsStrict():
 		return status.NotRun(http.StatusBadRequest, nil, "%s publishes no event at %s%s", address.Host, address.Path, meant)
 	}
-	text := fmt.Sprintf("an event is published by hand that the publisher of %s does not have: %s%s", address.Host, address.Path, meant)
+	text := fmt.Sprintf("an event is published by hand that the publisher of %s does not have: %s%s", address.Host,
+		address.Path, meant)
 	s.Log(s.LimitedLine(zerolog.WarnLevel, text), text)
 	return nil
 }
@@ -239,7 +242,8 @@ func (s *sources) confirm(ctx context.Context, event *client.Outgoing, before er
 	defer cancel()
 	broker := s.Broker()
 	if err := broker.Flush(ctx); err != nil {
-		failed := status.MayHaveRun(http.StatusServiceUnavailable, errors.Join(status.ErrDisconnected, err), "the broker has not confirmed the event: %s", err)
+		failed := status.MayHaveRun(http.StatusServiceUnavailable, errors.Join(status.ErrDisconnected, err),
+			"the broker has not confirmed the event: %s", err)
 		failed.MsgID = event.MsgID
 		return failed
 	}

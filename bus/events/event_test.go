@@ -95,7 +95,8 @@ func TestEvents_OlderInstancesTakeNothingAway(t *testing.T) {
 	b, source, ordered := newOrders(t)
 	mailer := kit.Subscribe(t, b.Connect("mailer.example"), kit.NewSink(), events.Durable())
 	older := b.Connect("mailer.example")
-	require.NoError(t, events.Subscribe[olderEvents](older, kit.OrdersHost, kit.NewSink(), events.Durable(), bus.ParamNames("OnCancelled", "number, why", "")))
+	require.NoError(t, events.Subscribe[olderEvents](older, kit.OrdersHost, kit.NewSink(), events.Durable(),
+		bus.ParamNames("OnCancelled", "number, why", "")))
 	kit.Fire(t, ordered, 1, 2)
 	kit.AwaitOrders(t, mailer, 2)
 	require.NoError(t, older.Close(t.Context()))
@@ -125,11 +126,13 @@ func TestEvents_RefusalsOfOthersAreTriedAgain(t *testing.T) {
 	kit.Fire(t, ordered, 1)
 	kit.AwaitOrders(t, mailer, 1)
 
-	picky := kit.Subscribe(t, b.Connect("picky.example", kit.Quiet()), kit.NewSink(), events.Durable(), events.MaxDeliver(2), fastBackoff())
+	picky := kit.Subscribe(t, b.Connect("picky.example", kit.Quiet()), kit.NewSink(), events.Durable(),
+		events.MaxDeliver(2), fastBackoff())
 	reader := readParked(t, source)
 	publisher, err := events.NewPublisher(source, kit.OrdersHost, events.Durable())
 	require.NoError(t, err)
-	require.NoError(t, events.NewEvent[bus.Args](publisher, "/on-ordered").Publish(t.Context(), bus.Args{"number": "seven"}))
+	require.NoError(t, events.NewEvent[bus.Args](publisher, "/on-ordered").Publish(t.Context(),
+		bus.Args{"number": "seven"}))
 	message, err := reader.Next()
 	require.NoError(t, err)
 	reason := message.Headers().Get("Bus-Dead-Letter-Reason")
@@ -230,7 +233,8 @@ func TestEvents_WaitForRoom(t *testing.T) {
 	o.release()
 	kit.AwaitOrders(t, mailer, 1)
 	assert.NoError(t, <-o.called)
-	consumer, err := manager(t, source).Consumer(t.Context(), b.Plane()+"_EVENTS_orders_example", "mailer_example__on-ordered")
+	consumer, err := manager(t, source).Consumer(t.Context(), b.Plane()+"_EVENTS_orders_example",
+		"mailer_example__on-ordered")
 	require.NoError(t, err)
 	info, err := consumer.Info(t.Context())
 	require.NoError(t, err)
@@ -323,7 +327,8 @@ func TestEvents_BusyServicesLoseNone(t *testing.T) {
 	t.Parallel()
 	b, source, ordered := newOrders(t)
 	mailer := kit.NewSink()
-	kit.Subscribe(t, b.Connect("mailer.example", bus.WithMaxHandlers(2)), mailer, events.Durable(), events.MaxDeliver(1), events.Backoff(1, 1))
+	kit.Subscribe(t, b.Connect("mailer.example", bus.WithMaxHandlers(2)), mailer, events.Durable(), events.MaxDeliver(1),
+		events.Backoff(1, 1))
 	for number := range 200 {
 		kit.Fire(t, ordered, number)
 	}

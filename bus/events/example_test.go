@@ -44,7 +44,8 @@ func ExampleSubscribe() {
 		log.Fatal(err)
 	}
 	defer func() { _ = source.Close(ctx) }()
-	if err := events.Publish(ctx, source, "https://orders.example:417/on-ordered", bus.Args{"number": 7, "customer": "Ada"}); err != nil {
+	if err := events.Publish(ctx, source, "https://orders.example:417/on-ordered",
+		bus.Args{"number": 7, "customer": "Ada"}); err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(<-mailer.sent)

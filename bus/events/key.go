@@ -27,7 +27,8 @@ func newEventKey(arguments reflect.Type, argument string) *eventKey {
 		arguments = arguments.Elem()
 	}
 	if arguments.Kind() != reflect.Struct {
-		if arguments.Kind() != reflect.Interface && (arguments.Kind() != reflect.Map || arguments.Key().Kind() != reflect.String) {
+		if arguments.Kind() != reflect.Interface &&
+			(arguments.Kind() != reflect.Map || arguments.Key().Kind() != reflect.String) {
 			key.err = fmt.Errorf("arguments of type %v have no names: use bus.Args, or a struct with json tags", arguments)
 		}
 		return key
@@ -45,7 +46,8 @@ func newEventKey(arguments reflect.Type, argument string) *eventKey {
 		}
 		names = append(names, member.Name)
 	}
-	key.err = fmt.Errorf("%v has no field with that json tag; it has %s%s", arguments, strings.Join(names, ", "), similar.DidYouMean(argument, names))
+	key.err = fmt.Errorf("%v has no field with that json tag; it has %s%s", arguments, strings.Join(names, ", "),
+		similar.DidYouMean(argument, names))
 	return key
 }
 
@@ -63,10 +65,12 @@ func (k *eventKey) of(address string, arguments any) (string, error) {
 		text, err = k.text(reflect.ValueOf(arguments))
 	}
 	if err != nil {
-		return "", status.NotRun(http.StatusBadRequest, nil, "event %s: the key %s cannot order it: %s", address, k.argument, err)
+		return "", status.NotRun(http.StatusBadRequest, nil, "event %s: the key %s cannot order it: %s", address,
+			k.argument, err)
 	}
 	if text == "" {
-		return "", status.NotRun(http.StatusBadRequest, nil, "event %s: its key %s is missing or empty: set it", address, k.argument)
+		return "", status.NotRun(http.StatusBadRequest, nil, "event %s: its key %s is missing or empty: set it",
+			address, k.argument)
 	}
 	return text, nil
 }

@@ -69,10 +69,12 @@ func TestEventKey_Text(t *testing.T) {
 	conn := kit.NewBus(t).Connect(kit.OrdersHost)
 	region, id := keyState("north"), keyID{'a', 'b'}
 	full := keyedArguments{
-		Number: -7, Small: 255, Text: "a b", ID: id, Other: &id, At: time.Date(2026, 5, 6, 7, 8, 9, 0, time.UTC), Any: 5, keyParts: &keyParts{&region},
+		Number: -7, Small: 255, Text: "a b", ID: id, Other: &id, At: time.Date(2026, 5, 6, 7, 8, 9, 0, time.UTC), Any: 5,
+		keyParts: &keyParts{&region},
 	}
 	for _, test := range []struct{ key, want string }{
-		{"number", "-7"}, {"small", "255"}, {"text", "a b"}, {"id", "id-ab"}, {"other", "id-ab"}, {"at", "2026-05-06T07:08:09Z"}, {"region", "north"},
+		{"number", "-7"}, {"small", "255"}, {"text", "a b"}, {"id", "id-ab"}, {"other", "id-ab"},
+		{"at", "2026-05-06T07:08:09Z"}, {"region", "north"},
 	} {
 		checkKey(t, conn, test.key, full, keyCase{name: "struct " + test.key, want: test.want})
 		checkKey(t, conn, test.key, &full, keyCase{name: "pointer " + test.key, want: test.want})
@@ -97,14 +99,21 @@ func TestEventKey_Missing(t *testing.T) {
 	checkKey(t, conn, "text", bus.Args(nil), keyCase{name: "no args", failure: missing("text")})
 	checkKey(t, conn, "text", bus.Args{"text": nil}, keyCase{name: "null", failure: missing("text")})
 	checkKey(t, conn, "text", any(nil), keyCase{name: "nothing", failure: missing("text")})
-	checkKey(t, conn, "price", bus.Args{"price": 1.5}, keyCase{name: "number with a fraction", failure: "the key price cannot order it: it is of type float64: " + kinds})
-	checkKey(t, conn, "price", keyedArguments{}, keyCase{name: "field with a fraction", failure: "the key price cannot order it: it is of type float64: " + kinds})
-	checkKey(t, conn, "any", keyedArguments{Any: 5}, keyCase{name: "any field", failure: "the key any cannot order it: it is of type interface {}: " + kinds})
+	checkKey(t, conn, "price", bus.Args{"price": 1.5},
+		keyCase{name: "number with a fraction", failure: "the key price cannot order it: it is of type float64: " + kinds})
+	checkKey(t, conn, "price", keyedArguments{},
+		keyCase{name: "field with a fraction", failure: "the key price cannot order it: it is of type float64: " + kinds})
+	checkKey(t, conn, "any", keyedArguments{Any: 5},
+		keyCase{name: "any field", failure: "the key any cannot order it: it is of type interface {}: " + kinds})
 	checkKey(t, conn, "numbr", kit.Ordered{}, keyCase{
-		name: "misspelt", failure: "the key numbr cannot order it: kit.Ordered has no field with that json tag; it has number; did you mean number?",
+		name: "misspelt",
+		failure: "the key numbr cannot order it: kit.Ordered has no field with that json tag; it has number; " +
+			"did you mean number?",
 	})
 	checkKey(t, conn, "text", []string{"a"}, keyCase{
-		name: "a list", failure: "the key text cannot order it: arguments of type []string have no names: use bus.Args, or a struct with json tags",
+		name: "a list",
+		failure: "the key text cannot order it: arguments of type []string have no names: use bus.Args, " +
+			"or a struct with json tags",
 	})
 }
 
@@ -114,7 +123,8 @@ func TestEventKey_Published(t *testing.T) {
 	t.Parallel()
 	b := kit.NewBus(t, broker.JetStream(t.TempDir()))
 	source := b.Connect(kit.OrdersHost)
-	plain, stored := kit.Subscribe(t, b.Connect("mailer.example"), kit.NewSink()), kit.Subscribe(t, b.Connect("stock.example"), kit.NewSink(), events.Durable())
+	plain, stored := kit.Subscribe(t, b.Connect("mailer.example"), kit.NewSink()), kit.Subscribe(t,
+		b.Connect("stock.example"), kit.NewSink(), events.Durable())
 	publisher, err := events.NewPublisher(source, kit.OrdersHost, events.Durable())
 	require.NoError(t, err)
 	ordered := events.NewEvent[bus.Args](publisher, "/on-ordered").KeyedBy("number")
@@ -133,7 +143,8 @@ func TestEventKey_Published(t *testing.T) {
 	var listed struct {
 		Publishes []struct{ Event, Key string }
 	}
-	require.NoError(t, b.Connect("caller.example").Call(t.Context(), "GET https://orders.example:888/events", nil, &listed))
+	require.NoError(t, b.Connect("caller.example").Call(t.Context(), "GET https://orders.example:888/events",
+		nil, &listed))
 	assert.Equal(t, []struct{ Event, Key string }{{"on-ordered", "number"}}, listed.Publishes)
 }
 
@@ -171,7 +182,9 @@ func TestEventKey_Declared(t *testing.T) {
 	t.Parallel()
 	conn := kit.NewBus(t).Connect(kit.OrdersHost)
 	err := bus.Serve[keyedCalls](conn, keyedOrders{})
-	assert.ErrorContains(t, err, "keyedCalls.Order: its interface has //busline:key number, which is for events: calls and web methods have only ")
+	assert.ErrorContains(t, err,
+		"keyedCalls.Order: its interface has //busline:key number, which is for events: calls and web methods have only ")
 	err = events.Subscribe[keyedEvents](conn, kit.OrdersHost, marked{})
-	assert.ErrorContains(t, err, "method OnMarked: //busline:key numbr: the method has no argument of that name; it has number; did you mean number?")
+	assert.ErrorContains(t, err,
+		"method OnMarked: //busline:key numbr: the method has no argument of that name; it has number; did you mean number?")
 }

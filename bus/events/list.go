@@ -73,12 +73,14 @@ func (s *sources) serveSubscribed(w http.ResponseWriter, r *http.Request) error 
 	}
 	caller, _ := bus.CallerOf(r.Context())
 	for _, each := range s.wanted(asked.Publisher, caller.Host, asked.Events) {
-		s.Log(s.LimitedLine(zerolog.WarnLevel, "a subscriber wants events to be stored").Str("publisher", asked.Publisher), each.String())
+		s.Log(s.LimitedLine(zerolog.WarnLevel, "a subscriber wants events to be stored").Str("publisher", asked.Publisher),
+			each.String())
 	}
 	return answer(w, http.StatusOK, struct {
 		ID        string           `json:"id"`
 		Publishes []publishedEvent `json:"publishes"`
-	}{s.conn.ID(), slices.DeleteFunc(s.publishes(), func(each publishedEvent) bool { return each.Publisher != asked.Publisher })})
+	}{s.conn.ID(), slices.DeleteFunc(s.publishes(),
+		func(each publishedEvent) bool { return each.Publisher != asked.Publisher })})
 }
 
 // answer answers with a value as JSON.

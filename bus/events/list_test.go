@@ -21,7 +21,8 @@ func TestEventList_OfEachInstance(t *testing.T) {
 	caller := b.Connect("caller.example")
 	list := func(host string) map[string]string {
 		lists := make(map[string]string)
-		for response, err := range bus.NewOperation[bus.Args, any](caller, "GET https://"+host+":888/events").Multicast(t.Context(), nil) {
+		for response, err := range bus.NewOperation[bus.Args, any](caller,
+			"GET https://"+host+":888/events").Multicast(t.Context(), nil) {
 			require.NoError(t, err)
 			text, err := json.Marshal(response.Results)
 			require.NoError(t, err)
@@ -58,7 +59,9 @@ func TestEventList_OfEachInstance(t *testing.T) {
 // TestEventList_Denied publishes although the broker does not let the user subscribe to requests for the list.
 func TestEventList_Denied(t *testing.T) {
 	t.Parallel()
-	e := kit.NewEnforcing(t, map[string]string{kit.OrdersHost: `permissions { subscribe { deny: ["bus.888.example.orders.|.GET.events"] } }`, "mailer.example": "", "caller.example": ""})
+	e := kit.NewEnforcing(t,
+		map[string]string{kit.OrdersHost: `permissions { subscribe { deny: ["bus.888.example.orders.|.GET.events"] } }`,
+			"mailer.example": "", "caller.example": ""})
 	source := e.Connect(kit.OrdersHost)
 	heard := kit.Subscribe(t, e.Connect("mailer.example"), kit.NewSink())
 	kit.Fire(t, kit.NewOrdered(t, source), 1)

@@ -50,7 +50,8 @@ func TestDurable_NoSubscriberStopsAPublisher(t *testing.T) {
 	kit.Fire(t, ordered, sequence(1, 100)...)
 	kit.AwaitOrders(t, stock, 100)
 	require.NoError(t, events.LookAtSubscribers(t.Context(), source))
-	assert.Contains(t, metricsOf(source), `,publisher="orders.example",subscriber="mailer.example",event="on-ordered"} 100`)
+	assert.Contains(t, metricsOf(source),
+		`,publisher="orders.example",subscriber="mailer.example",event="on-ordered"} 100`)
 	assert.Empty(t, log.Lines("cut off"))
 	for first := 101; first < 600; first += 100 { // the log holds a few hundred, and stock must not fall behind
 		kit.Fire(t, ordered, sequence(first, first+99)...)
@@ -64,8 +65,10 @@ func TestDurable_NoSubscriberStopsAPublisher(t *testing.T) {
 	awaitHandled(t, b, source)
 	handled := kit.OrdersOf(back)
 	assert.Equal(t, sequence(600-len(handled)+1, 600), handled, "the newest")
-	assert.Contains(t, lines[0], fmt.Sprintf(`"service":"mailer.example","event":"on-ordered","events":%d,`, 600-len(handled)))
-	assert.Contains(t, metricsOf(source), fmt.Sprintf(`subscriber="mailer.example",event="on-ordered"} %d`, 600-len(handled)))
+	assert.Contains(t, lines[0], fmt.Sprintf(`"service":"mailer.example","event":"on-ordered","events":%d,`,
+		600-len(handled)))
+	assert.Contains(t, metricsOf(source), fmt.Sprintf(`subscriber="mailer.example",event="on-ordered"} %d`,
+		600-len(handled)))
 	record, err := manager(t, source).Stream(t.Context(), b.Plane()+"_DEADLETTERS_orders_example")
 	require.NoError(t, err)
 	kept, err := record.GetLastMsgForSubject(t.Context(), b.Plane()+".d.example.orders.mailer_example.on-ordered.cut")
@@ -180,8 +183,10 @@ func TestSubscribe_WrongBeginnings(t *testing.T) {
 		options []events.SubscribeOption
 		want    string
 	}{
-		{[]events.SubscribeOption{events.FromBeginning()}, "events.FromBeginning and events.FromTime are for stored events: add events.Durable()"},
-		{[]events.SubscribeOption{events.Durable(), events.FromTime(time.Time{})}, "events.FromTime: name a time, or use events.FromBeginning"},
+		{[]events.SubscribeOption{events.FromBeginning()},
+			"events.FromBeginning and events.FromTime are for stored events: add events.Durable()"},
+		{[]events.SubscribeOption{events.Durable(), events.FromTime(time.Time{})},
+			"events.FromTime: name a time, or use events.FromBeginning"},
 		{[]events.SubscribeOption{events.Durable(), events.FromTime(time.Now().Add(time.Hour))}, "the time has not come yet"},
 	} {
 		err := events.Subscribe[kit.OrderEvents](conn, kit.OrdersHost, kit.NewSink(), test.options...)
@@ -204,7 +209,8 @@ func TestDurable_DeletedConsumersLoseNothing(t *testing.T) {
 			return errors.New("not now")
 		}
 	}
-	kit.Subscribe(t, b.Connect("mailer.example", kit.Quiet()), mailer, events.Durable(), events.MaxInFlight(2), events.Backoff(time.Hour, time.Hour))
+	kit.Subscribe(t, b.Connect("mailer.example", kit.Quiet()), mailer, events.Durable(), events.MaxInFlight(2),
+		events.Backoff(time.Hour, time.Hour))
 	kit.Fire(t, ordered, sequence(1, 20)...)
 	stream, err := manager(t, source).Stream(t.Context(), b.Plane()+"_EVENTS_orders_example")
 	require.NoError(t, err)

@@ -21,7 +21,8 @@ func OpenAPIOf[T any](publisher string, impl T, options ...SubscribeOption) ([]b
 	if err != nil {
 		return nil, fmt.Errorf("describe the events of %s in %T: %w", publisher, impl, err)
 	}
-	document, err := feature.Bus.OpenAPI(openapi.Service{Host: publisher, Description: service.Doc, Stored: config.durable != nil}, endpointsOf(described))
+	document, err := feature.Bus.OpenAPI(openapi.Service{Host: publisher, Description: service.Doc,
+		Stored: config.durable != nil}, endpointsOf(described))
 	if err != nil {
 		return nil, fmt.Errorf("describe the events of %s in %T: %w", publisher, impl, err)
 	}

@@ -33,7 +33,8 @@ func TestEvent_Permissions(t *testing.T) {
 					users[host] = blocks[host]
 				}
 				e := kit.NewEnforcing(t, users, broker.JetStream(t.TempDir()))
-				source, mailer, stock := e.Connect(kit.OrdersHost, profile...), e.Connect("mailer.example", profile...), e.Connect("stock.example", profile...)
+				source, mailer, stock := e.Connect(kit.OrdersHost, profile...), e.Connect("mailer.example",
+					profile...), e.Connect("stock.example", profile...)
 				ordered := kit.NewOrdered(t, source, events.Durable(), events.MaxBytes(1<<20))
 				stored := kit.NewSink()
 				stored.Handle = func(_ context.Context, number int) error {
@@ -53,7 +54,8 @@ func TestEvent_Permissions(t *testing.T) {
 				}
 				kit.AwaitOrders(t, stored, 1)
 				e.Log.Await(t, "and is a dead letter")
-				for host, conn := range map[string]*bus.Conn{kit.OrdersHost: source, "mailer.example": mailer, "stock.example": stock} {
+				for host, conn := range map[string]*bus.Conn{kit.OrdersHost: source, "mailer.example": mailer,
+					"stock.example": stock} {
 					granted, err := conn.Permissions()
 					require.NoError(t, err)
 					blocks[host] = granted.String()
@@ -62,7 +64,8 @@ func TestEvent_Permissions(t *testing.T) {
 					t.Errorf("%s: %s", run, denied)
 				}
 			}
-			if want := `"bus.417.example.orders.|.POST.on-ordered stock.example"`; !strings.Contains(blocks["stock.example"], want) {
+			if want := `"bus.417.example.orders.|.POST.on-ordered stock.example"`; !strings.Contains(blocks["stock.example"],
+				want) {
 				t.Errorf("no line %s in\n%s", want, blocks["stock.example"])
 			}
 		})
@@ -72,7 +75,8 @@ func TestEvent_Permissions(t *testing.T) {
 // TestForbiddenEvents are an error of who fires them.
 func TestForbiddenEvents(t *testing.T) {
 	t.Parallel()
-	e := kit.NewEnforcing(t, map[string]string{kit.OrdersHost: `permissions { publish { deny: ["bus.417.>"] } }`, "mailer.example": `permissions { subscribe { deny: ["bus.417.>"] } }`})
+	e := kit.NewEnforcing(t, map[string]string{kit.OrdersHost: `permissions { publish { deny: ["bus.417.>"] } }`,
+		"mailer.example": `permissions { subscribe { deny: ["bus.417.>"] } }`})
 	ordered := kit.NewOrdered(t, e.Connect(kit.OrdersHost))
 	for range 2 {
 		err := ordered.Publish(t.Context(), kit.Ordered{Number: 1})
@@ -139,7 +143,8 @@ func TestEvents_OfAnOperator(t *testing.T) {
 		t.Errorf("denied: %s", denied)
 	}
 	err := events.Subscribe[kit.OrderEvents](e.Connect("stock.example"), kit.OrdersHost, kit.NewSink(), events.Durable())
-	assert.ErrorContains(t, err, `does not let user "stock.example" publish to $JS.API.CONSUMER.CREATE.bus_EVENTS_orders_example.stock_example__on-`)
+	assert.ErrorContains(t, err,
+		`does not let user "stock.example" publish to $JS.API.CONSUMER.CREATE.bus_EVENTS_orders_example.stock_example__on-`)
 }
 
 // TestOwnInboxes keeps what JetStream answers a service from others.
@@ -152,14 +157,16 @@ func TestOwnInboxes(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(made.Close)
-		conn, err := bus.Connect(t.Context(), "mailer.example", bus.WithNATS(made), bus.WithPlane("bus"), bus.WithLogger(zerolog.New(e.Log)))
+		conn, err := bus.Connect(t.Context(), "mailer.example", bus.WithNATS(made), bus.WithPlane("bus"),
+			bus.WithLogger(zerolog.New(e.Log)))
 		if err != nil {
 			t.Fatal(err)
 		}
 		kit.Subscribe(t, conn, kit.NewSink(), events.Durable())
 		return conn
 	}
-	granted, err := subscribed(kit.NewEnforcing(t, map[string]string{"mailer.example": ""}, broker.JetStream(t.TempDir()))).Permissions()
+	granted, err := subscribed(kit.NewEnforcing(t, map[string]string{"mailer.example": ""},
+		broker.JetStream(t.TempDir()))).Permissions()
 	text := granted.String()
 	require.NoError(t, err)
 	require.Contains(t, text, `"_INBOX_mailer.>"`)
@@ -174,7 +181,9 @@ func TestOwnInboxes(t *testing.T) {
 // TestWatch_Denied has a publisher that may not look how far its subscribers are: it says so once, and publishes.
 func TestWatch_Denied(t *testing.T) {
 	t.Parallel()
-	e := kit.NewEnforcing(t, map[string]string{kit.OrdersHost: `permissions { publish { deny: ["$JS.API.CONSUMER.LIST.>"] } }`}, broker.JetStream(t.TempDir()))
+	e := kit.NewEnforcing(t,
+		map[string]string{kit.OrdersHost: `permissions { publish { deny: ["$JS.API.CONSUMER.LIST.>"] } }`},
+		broker.JetStream(t.TempDir()))
 	source := e.Connect(kit.OrdersHost)
 	ordered := kit.NewOrdered(t, source, events.Durable())
 	e.Log.Await(t, "and so not tell of those that are cut off")

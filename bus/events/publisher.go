@@ -99,7 +99,8 @@ func NewPublisher(conn *bus.Conn, host string, options ...PublishOption) (*Publi
 	}
 	if config.durable == nil && config.limited {
 		return nil, feature.Bus.Error(status.NotRun(http.StatusBadRequest, nil,
-			"events of %s: events.MaxAge, events.MaxBytes and events.Replicas are for stored events: add events.Durable()", host))
+			"events of %s: events.MaxAge, events.MaxBytes and events.Replicas are for stored events: add events.Durable()",
+			host))
 	}
 	switch {
 	case conn == nil && config.durable == nil:
@@ -116,7 +117,8 @@ func NewPublisher(conn *bus.Conn, host string, options ...PublishOption) (*Publi
 // open makes a publisher known to its connection.
 func (p *Publisher) open(config *publishConfig) error {
 	p.sources = sourcesOf(p.conn)
-	p.sources.NoteCallee(subject.Address{Host: p.host, Port: subject.EventPort}) // Permissions may be called before the first event is published
+	// Permissions may be called before the first event is published
+	p.sources.NoteCallee(subject.Address{Host: p.host, Port: subject.EventPort})
 	p.sources.NoteRule(p.access)
 	ctx, cancel := context.WithTimeout(p.sources.Base(), natsconn.DefaultTimeout)
 	defer cancel()
@@ -137,7 +139,8 @@ func (p *Publisher) open(config *publishConfig) error {
 // validSource returns an error if a host cannot publish events.
 func validSource(host string) error {
 	if host == subject.HostAll {
-		return status.NotRun(http.StatusBadRequest, nil, "the host %q has no events: name the service that publishes them", host)
+		return status.NotRun(http.StatusBadRequest, nil, "the host %q has no events: name the service that publishes them",
+			host)
 	}
 	return subject.CheckHost(host)
 }

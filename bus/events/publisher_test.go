@@ -57,7 +57,8 @@ func (parcelSink) OnLost(context.Context, int, *string) error { return nil }
 
 func newParcels(t *testing.T, conn *bus.Conn, options ...events.PublishOption) *events.Publisher {
 	t.Helper()
-	publisher, err := events.NewPublisher(conn, parcelsHost, append([]events.PublishOption{events.Of[parcelEvents]()}, options...)...)
+	publisher, err := events.NewPublisher(conn, parcelsHost,
+		append([]events.PublishOption{events.Of[parcelEvents]()}, options...)...)
 	require.NoError(t, err)
 	return publisher
 }
@@ -83,7 +84,8 @@ func TestEventsOf_Keys(t *testing.T) {
 			Durable    bool
 		}
 	}
-	require.NoError(t, b.Connect("caller.example").Call(t.Context(), "GET https://parcels.example:888/events", nil, &listed))
+	require.NoError(t, b.Connect("caller.example").Call(t.Context(), "GET https://parcels.example:888/events",
+		nil, &listed))
 	assert.Equal(t, []struct {
 		Event, Key string
 		Durable    bool
@@ -102,10 +104,13 @@ func TestEventsOf_Refuses(t *testing.T) {
 		options []events.PublishOption
 		told    string
 	}{
-		{"no interface", []events.PublishOption{events.Of[int]()}, "events of parcels.example: events.Of: int is not an interface"},
+		{"no interface", []events.PublishOption{events.Of[int]()},
+			"events of parcels.example: events.Of: int is not an interface"},
 		{"calls", []events.PublishOption{events.Of[parcelCalls]()},
 			`events of parcels.example: events.Of: events_test.parcelCalls is no interface of events: method Send: is not an event handler: rename it to OnSend, or leave it out with bus.ExcludeMethods("Send")`},
-		{"empty claims", []events.PublishOption{bus.RequireClaims("")}, "events of parcels.example: bus.RequireClaims: the expression is empty; use bus.AllowAnonymous for an endpoint that needs no token"},
+		{"empty claims", []events.PublishOption{bus.RequireClaims("")},
+			"events of parcels.example: bus.RequireClaims: the expression is empty; use bus.AllowAnonymous for an endpoint " +
+				"that needs no token"},
 		{"claims twice", []events.PublishOption{bus.RequireClaims("a"), bus.RequireClaims("b")},
 			`events of parcels.example: bus.RequireClaims twice in one place: join both expressions in one, bus.RequireClaims("(…) and (…)")`},
 	} {

@@ -139,7 +139,8 @@ func (s *sources) awaitPublisher(publisher string, handled []*handledEvent) {
 			err = s.conn.Call(ctx, "GET https://"+publisher+":"+strconv.Itoa(subject.ControlPort)+"/ping", nil, nil)
 		}
 		if errors.Is(err, bus.ErrNoResponder) && s.conn.Connected() {
-			s.Log(s.logger.Warn(), fmt.Sprintf("no instance of %s is on the bus, and this service subscribes to its events (%s): see that it runs, and has that name",
+			s.Log(s.logger.Warn(), fmt.Sprintf("no instance of %s is on the bus, and this service subscribes to its events "+
+				"(%s): see that it runs, and has that name",
 				publisher, strings.Join(events, ", ")))
 		}
 		for _, note := range p.unknown(events, published, by) {
@@ -154,8 +155,9 @@ func (p *publisherCheck) unknown(events []string, published map[string]bool, by 
 	names := slices.Sorted(maps.Keys(published))
 	for _, event := range events {
 		if _, known := published[event]; by != "" && !known {
-			notes = append(notes, fmt.Sprintf("%s does not publish %s at %s, to which this service subscribes%s; it publishes %s",
-				p.publisher, event, by, similar.DidYouMean(event, names), strings.Join(names, ", ")))
+			notes = append(notes,
+				fmt.Sprintf("%s does not publish %s at %s, to which this service subscribes%s; it publishes %s",
+					p.publisher, event, by, similar.DidYouMean(event, names), strings.Join(names, ", ")))
 		}
 	}
 	return notes
@@ -179,7 +181,8 @@ func (p *publisherCheck) note(unfit map[string]map[string]bool, notes []string, 
 	}
 	p.timer.Reset(pause)
 	if err != nil { // the broker is away, or denies the question
-		p.of.Log(p.of.logger.Debug().Err(err).Str("publisher", p.publisher), "cannot ask a publisher whether it stores its events")
+		p.of.Log(p.of.logger.Debug().Err(err).Str("publisher", p.publisher),
+			"cannot ask a publisher whether it stores its events")
 		return
 	}
 	for _, each := range notes {
@@ -188,19 +191,23 @@ func (p *publisherCheck) note(unfit map[string]map[string]bool, notes []string, 
 		}
 	}
 	if len(notes) == 0 && len(p.notes) > 0 {
-		p.of.Log(p.of.logger.Info().Str("publisher", p.publisher), "the publisher is there, and stores all events that this service subscribes to")
+		p.of.Log(p.of.logger.Info().Str("publisher", p.publisher),
+			"the publisher is there, and stores all events that this service subscribes to")
 	}
 	p.unfit, p.notes = unfit, notes
 }
 
 // ask sends an instance the subscriptions, and returns which one has answered, "" for none, and what it publishes.
-func (p *publisherCheck) ask(ctx context.Context, host string, events []string) (published map[string]bool, by string, err error) {
+func (p *publisherCheck) ask(ctx context.Context, host string,
+	events []string) (published map[string]bool, by string, err error) {
 	var answer struct {
 		ID        string           `json:"id"`
 		Publishes []publishedEvent `json:"publishes"`
 	}
-	err = p.of.conn.Call(ctx, "POST https://"+host+":"+strconv.Itoa(subject.ControlPort)+"/subscribed", bus.Args{"publisher": p.publisher, "events": events}, &answer)
-	if failed, ok := errors.AsType[*bus.Error](err); ok && failed.Executed == bus.ExecutedNo && (failed.Status == http.StatusNotFound || failed.Status == http.StatusServiceUnavailable) && p.of.conn.Connected() {
+	err = p.of.conn.Call(ctx, "POST https://"+host+":"+strconv.Itoa(subject.ControlPort)+"/subscribed",
+		bus.Args{"publisher": p.publisher, "events": events}, &answer)
+	if failed, ok := errors.AsType[*bus.Error](err); ok && failed.Executed == bus.ExecutedNo &&
+		(failed.Status == http.StatusNotFound || failed.Status == http.StatusServiceUnavailable) && p.of.conn.Connected() {
 		return nil, "", nil // none is there, or none publishes
 	}
 	if err != nil {
@@ -215,11 +222,14 @@ func (p *publisherCheck) ask(ctx context.Context, host string, events []string) 
 
 // compare has a sentence for each way in which the publisher does not fit. One that is away is no such way if events
 // have come.
-func (p *publisherCheck) compare(events []string, subscriptions map[string]eventReader, unfit map[string]map[string]bool, there bool) (notes []string) {
+func (p *publisherCheck) compare(events []string, subscriptions map[string]eventReader,
+	unfit map[string]map[string]bool, there bool) (notes []string) {
 	if !there {
 		never := slices.DeleteFunc(slices.Clone(events), func(event string) bool { return subscriptions[event].HasCome() })
 		if len(never) > 0 {
-			notes = append(notes, fmt.Sprintf("no instance of %s publishes events, and none has ever come (%s): see that it runs, and has events.Durable(), too", p.publisher, strings.Join(never, ", ")))
+			notes = append(notes,
+				fmt.Sprintf("no instance of %s publishes events, and none has ever come (%s): see that it runs, "+
+					"and has events.Durable(), too", p.publisher, strings.Join(never, ", ")))
 		}
 		return notes
 	}
@@ -238,7 +248,9 @@ func (p *publisherCheck) compare(events []string, subscriptions map[string]event
 		}
 		notes = append(notes, p.unknown([]string{event}, names, strings.Join(unknown, ", "))...)
 		if len(without) > 0 {
-			notes = append(notes, fmt.Sprintf("%s publishes %s without events.Durable() at %s, so that is not stored for this service", p.publisher, event, strings.Join(without, ", ")))
+			notes = append(notes,
+				fmt.Sprintf("%s publishes %s without events.Durable() at %s, so that is not stored for this service", p.publisher,
+					event, strings.Join(without, ", ")))
 		}
 	}
 	return notes
@@ -275,7 +287,8 @@ func (s *sources) wanted(publisher, service string, events []string) (added []un
 }
 
 func (u unstored) String() string {
-	return u.service + " subscribes to " + u.event + " with events.Durable(), but this publisher has no events.Durable(), so it gets nothing"
+	return u.service + " subscribes to " + u.event +
+		" with events.Durable(), but this publisher has no events.Durable(), so it gets nothing"
 }
 
 // Notes has a sentence for all publishers and subscribers that do not fit.

@@ -28,10 +28,12 @@ func awaitNotes(t *testing.T, conn *bus.Conn, want ...string) {
 func TestDurable_BothSidesOrNeither(t *testing.T) {
 	t.Parallel()
 	const (
-		away     = "no instance of orders.example publishes events, and none has ever come (on-cancelled, on-ordered): see that it runs, and has events.Durable(), too"
+		away = "no instance of orders.example publishes events, and none has ever come (on-cancelled, on-ordered): " +
+			"see that it runs, and has events.Durable(), too"
 		unknown  = ", to which this service subscribes; it publishes on-ordered"
 		unstored = "orders.example publishes on-ordered without events.Durable() at "
-		wanted   = "mailer.example subscribes to on-ordered with events.Durable(), but this publisher has no events.Durable(), so it gets nothing"
+		wanted   = "mailer.example subscribes to on-ordered with events.Durable(), but this publisher has no " +
+			"events.Durable(), so it gets nothing"
 	)
 	b, log, sourceLog := newStored(t), new(kit.Lines), new(kit.Lines)
 	mailing := b.Connect("mailer.example", bus.WithLogger(zerolog.New(log)))
@@ -65,7 +67,8 @@ func TestDurable_BothSidesOrNeither(t *testing.T) {
 	events.NewEvent[bus.Args](publisher, "/on-cancelled")
 	awaitNotes(t, mailing)
 	require.NoError(t, mailing.Close(t.Context())) // writes the log
-	for line, times := range map[string]int{"none has ever come": 1, "it publishes on-ordered": 2, "so that is not stored": 1, "the publisher is there": 1} {
+	for line, times := range map[string]int{"none has ever come": 1, "it publishes on-ordered": 2,
+		"so that is not stored": 1, "the publisher is there": 1} {
 		assert.Len(t, log.Lines(line), times, line)
 	}
 	assert.Len(t, sourceLog.Lines("so it gets nothing"), 1)
@@ -82,7 +85,8 @@ func TestDurable_PublisherDropsDurable(t *testing.T) {
 	awaitNotes(t, mailing)
 	next := b.Connect(kit.OrdersHost)
 	kit.NewOrdered(t, next)
-	awaitNotes(t, mailing, "orders.example publishes on-ordered without events.Durable() at "+next.ID()+", so that is not stored for this service")
+	awaitNotes(t, mailing, "orders.example publishes on-ordered without events.Durable() at "+next.ID()+
+		", so that is not stored for this service")
 	require.NoError(t, next.Close(t.Context()))
 	require.NoError(t, source.Close(t.Context()))
 	kit.NewOrdered(t, b.Connect(kit.OrdersHost), events.Durable())
@@ -96,7 +100,8 @@ func TestSubscribe_LooksForThePublisher(t *testing.T) {
 	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
 		absent, other, fitting := new(kit.Lines), new(kit.Lines), new(kit.Lines)
 		reader := func(host string, log *kit.Lines, options ...events.SubscribeOption) {
-			require.NoError(t, events.Subscribe(b.Connect(host, bus.WithLogger(zerolog.New(log))), kit.OrdersHost, kit.NewSink(), options...))
+			require.NoError(t, events.Subscribe(b.Connect(host, bus.WithLogger(zerolog.New(log))), kit.OrdersHost,
+				kit.NewSink(), options...))
 		}
 		reader("early.example", absent)
 		time.Sleep(2 * time.Minute)
@@ -106,7 +111,9 @@ func TestSubscribe_LooksForThePublisher(t *testing.T) {
 		reader("late.example", other)
 		reader("fit.example", fitting, bus.ExcludeMethods("OnCancelled"))
 		time.Sleep(2 * time.Minute)
-		assert.Len(t, absent.Lines("no instance of orders.example is on the bus, and this service subscribes to its events (on-cancelled, on-ordered)"), 1)
+		assert.Len(t,
+			absent.Lines("no instance of orders.example is on the bus, and this service subscribes to its events "+
+				"(on-cancelled, on-ordered)"), 1)
 		assert.Len(t, other.Lines("orders.example does not publish on-cancelled at "), 1)
 		assert.Empty(t, fitting.Lines(`"warn"`))
 	})

@@ -66,23 +66,30 @@ func TestRefusedSubscriptions(t *testing.T) {
 		err  error
 		want string
 	}{
-		{"a name", to(kit.OrdersHost, notOn{}), `method Online: is not an event handler: rename it to OnOnline, or leave it out with bus.ExcludeMethods("Online")`},
+		{"a name", to(kit.OrdersHost, notOn{}),
+			`method Online: is not an event handler: rename it to OnOnline, or leave it out with bus.ExcludeMethods("Online")`},
 		{"a web endpoint", to(kit.OrdersHost, webEvent{}), "method OnWeb: is a web endpoint"},
-		{"a result", to(kit.OrdersHost, answering{}), "method OnAsked: returns answer, which no caller receives: return only an error"},
+		{"a result", to(kit.OrdersHost, answering{}),
+			"method OnAsked: returns answer, which no caller receives: return only an error"},
 		{"no error", to(kit.OrdersHost, silent{}), "method OnSilence: returns no error"},
 		{"REST", to(kit.OrdersHost, restful{}), "method OnREST: ends in REST"},
 		{"all", to("all", &onlyOrdered{}), `the host "all" has no events`},
 		{"no host", to("Orders", &onlyOrdered{}), `label "Orders" is not`},
 		{"another method", to(kit.OrdersHost, &onlyOrdered{}), "method Close: is not an event handler"},
-		{"a port", to(kit.OrdersHost, kit.NewSink(), bus.Method("OnOrdered", bus.Port(444))), "events are on port 417: leave bus.Port out"},
+		{"a port", to(kit.OrdersHost, kit.NewSink(), bus.Method("OnOrdered", bus.Port(444))),
+			"events are on port 417: leave bus.Port out"},
 		{"a path", to(kit.OrdersHost, kit.NewSink(), bus.Method("OnOrdered", bus.Path("/x"))), "leave out bus.Path"},
-		{"a route", events.Subscribe[routedEvents](conn, kit.OrdersHost, routedSink{}), "method OnRouted: its interface has //busline:route PUT /routed, which is for calls"},
-		{"stored for each", to(kit.OrdersHost, kit.NewSink(), events.Durable(), bus.NoQueue()), "leave out bus.NoQueue or events.Durable"},
-		{"a stored actor", to(kit.OrdersHost, kit.NewSink(), events.Durable(), bus.RequireClaims("true")), "leave out bus.RequireClaims or events.Durable"},
+		{"a route", events.Subscribe[routedEvents](conn, kit.OrdersHost, routedSink{}),
+			"method OnRouted: its interface has //busline:route PUT /routed, which is for calls"},
+		{"stored for each", to(kit.OrdersHost, kit.NewSink(), events.Durable(), bus.NoQueue()),
+			"leave out bus.NoQueue or events.Durable"},
+		{"a stored actor", to(kit.OrdersHost, kit.NewSink(), events.Durable(), bus.RequireClaims("true")),
+			"leave out bus.RequireClaims or events.Durable"},
 		{"no store", to(kit.OrdersHost, kit.NewSink(), events.MaxInFlight(3)), "are for stored events: add events.Durable()"},
 		{"no attempt", to(kit.OrdersHost, kit.NewSink(), events.Durable(), events.MaxDeliver(0)), "at least one attempt"},
 		{"too many", to(kit.OrdersHost, kit.NewSink(), events.Durable(), events.MaxInFlight(1001)), "choose 1 to 1000"},
-		{"a number of more", to(kit.OrdersHost, kit.NewSink(), bus.Method("OnNothing", bus.NoQueue())), "method OnNothing: has options, but the service has no such method"},
+		{"a number of more", to(kit.OrdersHost, kit.NewSink(), bus.Method("OnNothing", bus.NoQueue())),
+			"method OnNothing: has options, but the service has no such method"},
 	} {
 		t.Run(refused.name, func(t *testing.T) {
 			assert.ErrorContains(t, refused.err, refused.want)
@@ -123,17 +130,25 @@ func TestRefusedFirings(t *testing.T) {
 		{"no host", publisher(conn, "a b"), 400, `label "a b" is not`},
 		{"no store", publisher(conn, kit.OrdersHost, events.Replicas(3)), 400, "are for stored events: add events.Durable()"},
 		{"no connection", publisher(nil, kit.OrdersHost, events.Durable()), 503, "without a connection"},
-		{"nowhere", events.Publish(t.Context(), (*bus.Conn)(nil), "https://orders.example:417/on-ordered", nil), 503, "without a connection"},
+		{"nowhere", events.Publish(t.Context(), (*bus.Conn)(nil), "https://orders.example:417/on-ordered", nil), 503,
+			"without a connection"},
 		{"no limits", publisher(conn, kit.OrdersHost, events.Durable(), events.MaxAge(-1)), 400, "no limits below zero"},
-		{"a port", events.Publish(t.Context(), conn, "https://orders.example/on-ordered", nil), 400, "is not on port 417: write https://host:417/on-…"},
-		{"a method", events.Publish(t.Context(), conn, "GET https://orders.example:417/on-ordered", nil), 400, "is published with POST: leave the method out"},
-		{"a function", events.Publish(t.Context(), conn, "POST https://orders.example/on-ordered", nil), 400, "is not on port 417"},
+		{"a port", events.Publish(t.Context(), conn, "https://orders.example/on-ordered", nil), 400,
+			"is not on port 417: write https://host:417/on-…"},
+		{"a method", events.Publish(t.Context(), conn, "GET https://orders.example:417/on-ordered", nil), 400,
+			"is published with POST: leave the method out"},
+		{"a function", events.Publish(t.Context(), conn, "POST https://orders.example/on-ordered", nil), 400,
+			"is not on port 417"},
 		{"no URL", events.Publish(t.Context(), conn, "://", nil), 400, "is not a URL"},
-		{"arguments", events.Publish(t.Context(), conn, "https://orders.example:417/on-ordered", make(chan int)), 400, "cannot be written as JSON"},
-		{"too large", events.Publish(t.Context(), conn, "https://orders.example:417/on-ordered", bus.Args{"x": strings.Repeat("x", 2<<20)}), 413, "must fit into one broker message"},
-		{"too late", kit.NewOrdered(t, conn).Publish(gone, kit.Ordered{Number: 1}), 503, "the context ended before the event was published"},
+		{"arguments", events.Publish(t.Context(), conn, "https://orders.example:417/on-ordered", make(chan int)), 400,
+			"cannot be written as JSON"},
+		{"too large", events.Publish(t.Context(), conn, "https://orders.example:417/on-ordered",
+			bus.Args{"x": strings.Repeat("x", 2<<20)}), 413, "must fit into one broker message"},
+		{"too late", kit.NewOrdered(t, conn).Publish(gone, kit.Ordered{Number: 1}), 503,
+			"the context ended before the event was published"},
 		{"closed", closed.Publish(t.Context(), kit.Ordered{Number: 1}), 503, "is closed"},
-		{"a strange actor", kit.NewOrdered(t, conn).Publish(bus.WithActor(t.Context(), "Bearer x"), kit.Ordered{Number: 1}), 401, "without Bearer"},
+		{"a strange actor", kit.NewOrdered(t, conn).Publish(bus.WithActor(t.Context(), "Bearer x"), kit.Ordered{Number: 1}),
+			401, "without Bearer"},
 	} {
 		t.Run(refused.name, func(t *testing.T) {
 			assert.ErrorContains(t, refused.err, refused.want)
@@ -154,7 +169,8 @@ func TestTwoSources(t *testing.T) {
 	require.NoError(t, events.Subscribe[kit.OrderEvents](mailer, "returns.example", returns))
 	require.NoError(t, bus.Serve(mailer, kit.Calculator{}, bus.Port(444)))
 	caller := b.Connect("caller.example")
-	for address, number := range map[string]int{"https://orders.example:417/on-ordered": 1, "https://returns.example:417/on-ordered": 2} {
+	for address, number := range map[string]int{"https://orders.example:417/on-ordered": 1,
+		"https://returns.example:417/on-ordered": 2} {
 		assert.NoError(t, events.Publish(t.Context(), caller, address, bus.Args{"number": number}))
 	}
 	kit.AwaitOrders(t, orders, 1)
@@ -200,10 +216,12 @@ func TestEvents_OfAChain(t *testing.T) {
 	got, want := <-told, "orders.example ++ clerk"
 	assert.Equal(t, want, got)
 	assert.GreaterOrEqual(t, left, 11*time.Second)
-	if err := ordered.Publish(bus.WithActor(t.Context(), i.Token(claims.Claims{"role": "cook"})), kit.Ordered{Number: 2}); err != nil {
+	if err := ordered.Publish(bus.WithActor(t.Context(), i.Token(claims.Claims{"role": "cook"})),
+		kit.Ordered{Number: 2}); err != nil {
 		t.Errorf("what becomes of it is not the source's concern: %v", err)
 	}
-	for response, err := range ordered.Outcomes(bus.WithActor(t.Context(), i.Token(claims.Claims{"role": "cook"})), kit.Ordered{Number: 3}) {
+	for response, err := range ordered.Outcomes(bus.WithActor(t.Context(), i.Token(claims.Claims{"role": "cook"})),
+		kit.Ordered{Number: 3}) {
 		if response.Status != http.StatusForbidden {
 			t.Errorf("a cook: %+v, %v", response, err)
 		}
@@ -226,7 +244,8 @@ func TestEvents_WithATokenThatCannotBeVerified(t *testing.T) {
 		kit.Subscribe(t, b.Connect("unkeyed.example", told), kit.NewSink())
 		kit.Subscribe(t, b.Connect("keyed.example", i.Trust(), told), kit.NewSink())
 		statuses, refused := make(map[string]int), 0
-		for response, err := range kit.NewOrdered(t, b.Connect(kit.OrdersHost)).Outcomes(bus.WithActor(t.Context(), token), kit.Ordered{Number: 1}) {
+		for response, err := range kit.NewOrdered(t, b.Connect(kit.OrdersHost)).Outcomes(bus.WithActor(t.Context(), token),
+			kit.Ordered{Number: 1}) {
 			if statuses[response.Host] = response.Status; err != nil {
 				refused++
 			}
@@ -272,26 +291,31 @@ func TestEvents_HostileStored(t *testing.T) {
 		event := strings.Replace("POST /on-ordered HTTP/1.1\r\nHost: orders.example\r\nContent-Length: 12\r\n"+
 			"Bus-From-Host: orders.example\r\nBus-From-Id: o1aaaaaaaa\r\nBus-Msg-Id: m1\r\nBus-Op-Code: Req\r\n"+
 			"Content-Type: application/json\r\n\r\n"+`{"number":1}`, old, replacement, 1)
-		if _, err := manager(t, source).Publish(t.Context(), b.Plane()+".e.example.orders.on-ordered.0", []byte(event)); err != nil {
+		if _, err := manager(t, source).Publish(t.Context(), b.Plane()+".e.example.orders.on-ordered.0",
+			[]byte(event)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	refused := []struct{ old, replacement, want string }{
-		{"POST /on-ordered", "POST /on-returned", "400 Bad Request: the request says POST /on-returned on host orders.example"},
+		{"POST /on-ordered", "POST /on-returned",
+			"400 Bad Request: the request says POST /on-returned on host orders.example"},
 		{"POST", "GET", "400 Bad Request: the request says GET /on-ordered"},
-		{"Host: orders.example", "Host: returns.example", "400 Bad Request: the request says POST /on-ordered on host returns.example"},
+		{"Host: orders.example", "Host: returns.example",
+			"400 Bad Request: the request says POST /on-ordered on host returns.example"},
 		{"Host: orders.example", "Host: orders.example:443", "400 Bad Request: the Host header names port 443"},
 		{"From-Host: orders.example", "From-Host: *", "400 Bad Request: the message must have a valid Bus-From-Host"},
 		{"o1aaaaaaaa", "O1", "400 Bad Request: the message must have a valid Bus-From-Host and Bus-From-Id"},
 		{"Bus-Msg-Id: m1\r\n", "", "400 Bad Request: header Bus-Msg-Id"},
-		{"Content-Type", "Bus-Fragment: 1/2\r\nContent-Type", "400 Bad Request: header Bus-Fragment: a stored event has one part"},
+		{"Content-Type", "Bus-Fragment: 1/2\r\nContent-Type",
+			"400 Bad Request: header Bus-Fragment: a stored event has one part"},
 		{"Content-Type", "Bus-Call-Depth: 65\r\nContent-Type", "508 Loop Detected: calls are nested more than 64 deep"},
 		{"\r\n", "\n", "400 Bad Request: head: line 1 ends in LF without CR"},
 	}
 	for _, test := range refused {
 		store(test.old, test.replacement)
 	}
-	accepted := []string{"", "Bus-Call-Depth: 64\r\n", "Bus-Time-Budget: 0\r\n", "Bus-Fragment: 1/1\r\n"} // no caller waits, so there is no budget
+	// no caller waits, so there is no budget
+	accepted := []string{"", "Bus-Call-Depth: 64\r\n", "Bus-Time-Budget: 0\r\n", "Bus-Fragment: 1/1\r\n"}
 	for _, field := range accepted {
 		store("Content-Type", field+"Content-Type")
 	}
@@ -301,13 +325,18 @@ func TestEvents_HostileStored(t *testing.T) {
 	_, err := manager(t, source).PublishMsg(t.Context(), nothing)
 	require.NoError(t, err)
 	refused = append(refused, struct{ old, replacement, want string }{"all", "nothing", "400 Bad Request: head: "})
-	kit.Eventually(t, func() bool { return len(deadLetters(t, source))+len(kit.OrdersOf(mailer)) > len(refused)+len(accepted) })
+	kit.Eventually(t, func() bool {
+		return len(deadLetters(t, source))+len(kit.OrdersOf(mailer)) > len(refused)+
+			len(accepted)
+	})
 	var reasons []string
 	for _, event := range deadLetters(t, source) {
 		reasons = append(reasons, fmt.Sprintf("after %d: %s", event.Attempts, event.Reason))
 	}
 	for _, test := range refused {
-		if !slices.ContainsFunc(reasons, func(reason string) bool { return strings.HasPrefix(reason, "after 1: "+test.want) }) {
+		if !slices.ContainsFunc(reasons, func(reason string) bool {
+			return strings.HasPrefix(reason, "after 1: "+test.want)
+		}) {
 			t.Errorf("%.80q in place of %q is not parked because of %s", test.replacement, test.old, test.want)
 		}
 	}

@@ -44,8 +44,10 @@ func sourcesOf(conn *bus.Conn) *sources {
 	c := feature.Bus.Conn(conn)
 	found, _ := c.Extension("events", func() feature.Extension {
 		return &sources{
-			connection: c, conn: conn, logger: conn.Logger(), routers: make(map[string]*server.Router), published: make(map[eventName]publication),
-			stores: make(map[string]store), watches: make(map[string]eventWatch), checks: make(map[string]*publisherCheck), unstored: make(map[unstored]time.Time),
+			connection: c, conn: conn, logger: conn.Logger(), routers: make(map[string]*server.Router),
+			published: make(map[eventName]publication),
+			stores:    make(map[string]store), watches: make(map[string]eventWatch), checks: make(map[string]*publisherCheck),
+			unstored: make(map[unstored]time.Time),
 		}
 	}).(*sources)
 	return found
@@ -172,18 +174,25 @@ func (s *sources) Expose(text *metrics.Text, with func(...metrics.Label) []metri
 		subscribers, bytes, limit := watch.Subscribers()
 		of := metrics.Label{Name: "publisher", Value: host}
 		text.Gauge("busline_event_log_bytes", "Bytes of the events that a publisher has stored.", bytes, with(of)...)
-		text.Gauge("busline_event_log_limit_bytes", "Bytes at which the oldest stored events are dropped.", limit, with(of)...)
+		text.Gauge("busline_event_log_limit_bytes", "Bytes at which the oldest stored events are dropped.",
+			limit, with(of)...)
 		for _, each := range subscribers {
-			labels := with(of, metrics.Label{Name: "subscriber", Value: each.Service}, metrics.Label{Name: "event", Value: each.Event})
+			labels := with(of, metrics.Label{Name: "subscriber", Value: each.Service},
+				metrics.Label{Name: "event", Value: each.Event})
 			age := 0.0
 			if !each.Oldest.IsZero() {
 				age = time.Since(each.Oldest).Seconds()
 			}
-			text.Gauge("busline_event_backlog", "Stored events that a service has not handled.", float64(each.Backlog), labels...)
-			text.Gauge("busline_event_backlog_age_seconds", "Age of the oldest stored event that a service has not handled.", age, labels...)
-			text.Gauge("busline_event_in_flight", "Stored events that are handled, or wait for another attempt.", float64(each.InFlight), labels...)
-			text.Gauge("busline_event_redelivered", "Stored events in flight that were delivered before.", float64(each.Redelivered), labels...)
-			text.Counter("busline_event_cut_off_total", "Stored events, about, that were dropped before a service had handled them.", float64(each.CutOff), labels...)
+			text.Gauge("busline_event_backlog", "Stored events that a service has not handled.",
+				float64(each.Backlog), labels...)
+			text.Gauge("busline_event_backlog_age_seconds", "Age of the oldest stored event that a service has not handled.",
+				age, labels...)
+			text.Gauge("busline_event_in_flight", "Stored events that are handled, or wait for another attempt.",
+				float64(each.InFlight), labels...)
+			text.Gauge("busline_event_redelivered", "Stored events in flight that were delivered before.",
+				float64(each.Redelivered), labels...)
+			text.Counter("busline_event_cut_off_total",
+				"Stored events, about, that were dropped before a service had handled them.", float64(each.CutOff), labels...)
 		}
 	}
 }

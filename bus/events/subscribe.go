@@ -42,7 +42,8 @@ func Subscribe[T any](conn *bus.Conn, publisher string, impl T, options ...Subsc
 	if conn == nil {
 		return fmt.Errorf("%T cannot be subscribed to the events of %s without a connection", impl, publisher)
 	}
-	if err := sourcesOf(conn).subscribe(feature.InterfaceOf[T](), publisher, impl, newSubscribeConfig(options)); err != nil {
+	if err := sourcesOf(conn).subscribe(feature.InterfaceOf[T](), publisher, impl,
+		newSubscribeConfig(options)); err != nil {
 		return fmt.Errorf("subscribe %T of %s to the events of %s: %w", impl, conn.Host(), publisher, err)
 	}
 	return nil
@@ -129,7 +130,8 @@ func endpointsOf(events []*handledEvent) []feature.Endpoint {
 }
 
 // plan finds the methods of impl and makes their endpoints.
-func plan(as reflect.Type, source string, impl any, config *subscribeConfig) ([]*handledEvent, *reflectapi.Service, error) {
+func plan(as reflect.Type, source string, impl any,
+	config *subscribeConfig) ([]*handledEvent, *reflectapi.Service, error) {
 	if config.err != nil {
 		return nil, nil, config.err
 	}
@@ -142,7 +144,8 @@ func plan(as reflect.Type, source string, impl any, config *subscribeConfig) ([]
 }
 
 // mapEvents makes the endpoints of events that are described. It returns all errors, joined with those of the options.
-func mapEvents(source string, service *reflectapi.Service, handlers feature.Handlers, stored bool, invalid error) ([]*handledEvent, error) {
+func mapEvents(source string, service *reflectapi.Service, handlers feature.Handlers, stored bool,
+	invalid error) ([]*handledEvent, error) {
 	routing := handlers.Routes()
 	errs := []error{invalid}
 	if err := service.Declared.CheckScope(reflectapi.OfEventInterface); err != nil {
@@ -177,10 +180,14 @@ func (s *subscribeConfig) check() error {
 			errs = append(errs, fmt.Errorf("events are on port %d: leave bus.Port out", subject.EventPort))
 		}
 		if s.durable != nil && !each.Queue {
-			errs = append(errs, errors.New("stored events go to one instance of a service, not to all of them: leave out bus.NoQueue or events.Durable"))
+			errs = append(errs,
+				errors.New("stored events go to one instance of a service, not to all of them: leave out bus.NoQueue or "+
+					"events.Durable"))
 		}
 		if s.durable != nil && each.Secured {
-			errs = append(errs, errors.New("stored events carry no token whose claims could be checked: leave out bus.RequireClaims or events.Durable"))
+			errs = append(errs,
+				errors.New("stored events carry no token whose claims could be checked: leave out bus.RequireClaims or "+
+					"events.Durable"))
 		}
 	}
 	if s.durable != nil {
@@ -193,7 +200,8 @@ func (s *subscribeConfig) check() error {
 func checkMethod(method *reflectapi.Method, chosen restmap.MethodOptions) error {
 	switch {
 	case !isEventName(method.Name):
-		return fmt.Errorf("is not an event handler: rename it to On%s, or leave it out with bus.ExcludeMethods(%q)", method.Name, method.Name)
+		return fmt.Errorf("is not an event handler: rename it to On%s, or leave it out with bus.ExcludeMethods(%q)",
+			method.Name, method.Name)
 	case method.Kind == reflectapi.Web:
 		return errors.New("is a web endpoint: make it a function, such as OnOrdered(ctx context.Context, id int) error")
 	case len(method.Results) > 0:
@@ -203,7 +211,8 @@ func checkMethod(method *reflectapi.Method, chosen restmap.MethodOptions) error 
 	case method.Declared.CheckScope(reflectapi.OfEvent) != nil:
 		return fmt.Errorf("its interface %w", method.Declared.CheckScope(reflectapi.OfEvent))
 	case chosen != restmap.MethodOptions{}:
-		return errors.New("has a path or an HTTP method of its own, but its name decides which event it handles: leave out bus.Path, bus.HTTPMethod and bus.RPCAndREST")
+		return errors.New("has a path or an HTTP method of its own, but its name decides which event it handles: " +
+			"leave out bus.Path, bus.HTTPMethod and bus.RPCAndREST")
 	case strings.HasSuffix(method.Name, "REST"):
 		return errors.New("ends in REST, but an event is not a REST endpoint: rename it")
 	default:

@@ -34,7 +34,8 @@ type Watched struct {
 // called concurrently, and once more while stop runs. Watch waits for the broker, as long as ctx allows; an error means
 // that nothing is watched: 400 for a name that is none, 403 if the broker denies it, 503 if it is out of reach. Watch
 // and stop are safe for concurrent use.
-func Watch(ctx context.Context, conn *bus.Conn, publisher, event string, receive func(Watched)) (stop func(), err error) {
+func Watch(ctx context.Context, conn *bus.Conn, publisher, event string,
+	receive func(Watched)) (stop func(), err error) {
 	if conn == nil {
 		return nil, feature.Bus.NoConnection("https://" + publisher)
 	}
@@ -46,7 +47,8 @@ func Watch(ctx context.Context, conn *bus.Conn, publisher, event string, receive
 		return nil, feature.Bus.Unsent(err)
 	}
 	stop, err = feature.Bus.Conn(conn).Listen(ctx, &natsconn.Subscription{
-		Subject: to, For: "to watch the event " + event + " of " + publisher, Receive: receiver(feature.Bus.Conn(conn), receive),
+		Subject: to, For: "to watch the event " + event + " of " + publisher,
+		Receive: receiver(feature.Bus.Conn(conn), receive),
 	})
 	if err != nil {
 		return nil, notWatched(err)

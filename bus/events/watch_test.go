@@ -31,7 +31,8 @@ func TestWatchEvent(t *testing.T) {
 	heard := make(chan events.Watched, 10)
 	var stops []func()
 	for range 2 {
-		stop, err := events.Watch(t.Context(), watching, parcelsHost, "on-sent", func(event events.Watched) { heard <- event })
+		stop, err := events.Watch(t.Context(), watching, parcelsHost, "on-sent",
+			func(event events.Watched) { heard <- event })
 		require.NoError(t, err)
 		stops = append(stops, stop)
 	}
@@ -67,7 +68,8 @@ func TestWatchEvent_Alone(t *testing.T) {
 	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
 		lost := events.NewEvent[bus.Args](newParcels(t, b.Connect(parcelsHost, bus.WithAckWait(time.Second))), "/on-lost")
 		heard := 0
-		stop, err := events.Watch(t.Context(), b.Connect("watcher.example"), parcelsHost, "on-lost", func(events.Watched) { heard++ })
+		stop, err := events.Watch(t.Context(), b.Connect("watcher.example"), parcelsHost, "on-lost",
+			func(events.Watched) { heard++ })
 		require.NoError(t, err)
 		began := time.Now()
 		for response, err := range lost.Outcomes(t.Context(), bus.Args{"number": 7}) {
@@ -82,7 +84,8 @@ func TestWatchEvent_Alone(t *testing.T) {
 
 func TestWatchEvent_Refuses(t *testing.T) {
 	t.Parallel()
-	b := kit.NewBus(t, broker.Listen("127.0.0.1:0"), broker.Config(`authorization { users: [ {user: a, password: a, permissions: {subscribe: {deny: ["*.417.>"]}}} ] }`))
+	b := kit.NewBus(t, broker.Listen("127.0.0.1:0"),
+		broker.Config(`authorization { users: [ {user: a, password: a, permissions: {subscribe: {deny: ["*.417.>"]}}} ] }`))
 	watching := b.Connect("watcher.example", bus.WithURL("nats://a:a@"+b.Broker().URL()[len("nats://"):]))
 	for _, test := range []struct {
 		name, publisher, event string
@@ -115,13 +118,17 @@ func TestDescribePublication(t *testing.T) {
 		text               string
 	}{
 		{"no token", "", "on-sent", 401, "a token is required; send it as Authorization: Bearer …"},
-		{"another", i.Token(claims.Claims{"roles": []string{"guest"}}), "on-sent", 403, "the claims of the token do not give access"},
+		{"another", i.Token(claims.Claims{"roles": []string{"guest"}}), "on-sent", 403,
+			"the claims of the token do not give access"},
 		{"invalid", "x", "on-sent", 401, "token"},
-		{"unknown", i.Keeper(), "on-sennt", 404, "parcels.example publishes no event on-sennt; it has on-lost, on-sent; did you mean on-sent?"},
-		{"keeper", i.Keeper(), "on-sent", 200, `{"publisher":"parcels.example","event":"on-sent","durable":true,"key":"number"}`},
+		{"unknown", i.Keeper(), "on-sennt", 404,
+			"parcels.example publishes no event on-sennt; it has on-lost, on-sent; did you mean on-sent?"},
+		{"keeper", i.Keeper(), "on-sent", 200,
+			`{"publisher":"parcels.example","event":"on-sent","durable":true,"key":"number"}`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			request, err := http.NewRequestWithContext(bus.WithActor(t.Context(), test.token), http.MethodGet, "https://parcels.example:888/publish/"+test.event, nil)
+			request, err := http.NewRequestWithContext(bus.WithActor(t.Context(), test.token), http.MethodGet,
+				"https://parcels.example:888/publish/"+test.event, nil)
 			require.NoError(t, err)
 			response, err := caller.Do(request)
 			require.NoError(t, err)

@@ -93,7 +93,8 @@ func (c *child) kill() {
 
 // runChild is what the other process does. It returns its exit status.
 func runChild(role string) int {
-	run := map[string]func(config []byte) error{"broker": runBroker, "instance": runInstance, "listener": runListener}[role]
+	run := map[string]func(config []byte) error{"broker": runBroker, "instance": runInstance,
+		"listener": runListener}[role]
 	if err := run([]byte(os.Getenv(configVariable))); err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", role, err)
 		return 1

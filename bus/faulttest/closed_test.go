@@ -21,7 +21,8 @@ func TestClosed_ByTheBroker(t *testing.T) {
 			caller := s.caller(t, 0)
 			serving := []*bus.Conn{s.instance(t, 0), s.instance(t, 0)}
 			victim := map[string]*bus.Conn{"caller": caller, "instance": serving[0]}[side]
-			stop := load{oracle: s.oracle, from: []*bus.Conn{caller}, address: doAddress, callers: 16, budget: callBudget(2 * time.Second), pause: 20 * time.Millisecond}.start()
+			stop := load{oracle: s.oracle, from: []*bus.Conn{caller}, address: doAddress, callers: 16,
+				budget: callBudget(2 * time.Second), pause: 20 * time.Millisecond}.start()
 			rounds := pick(2, 20)
 			var took []time.Duration
 			for range rounds {
@@ -44,7 +45,8 @@ func TestClosed_ByTheBroker(t *testing.T) {
 			if others := s.oracle.unexplained(); others > 0 {
 				t.Errorf("%s: %d have failed while nothing was broken\n%q", v, others, s.oracle.firstErrors())
 			}
-			figures.addRow(t, "connection of the "+side+" closed by the broker for a line of 5000 bytes", "made anew; process never closed for good",
+			figures.addRow(t, "connection of the "+side+" closed by the broker for a line of 5000 bytes",
+				"made anew; process never closed for good",
 				"%d times; all back after: %s; %s", rounds, spread(took), v)
 		})
 	}

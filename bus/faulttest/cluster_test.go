@@ -28,7 +28,8 @@ func TestCluster_OneOfThreeBrokers(t *testing.T) {
 			for i := range 3 {
 				from, serving = append(from, s.caller(t, i)), append(serving, s.instance(t, i))
 			}
-			stop := load{oracle: s.oracle, from: from, address: doAddress, callers: callers, budget: callBudget(5 * time.Second), pause: 20 * time.Millisecond}.start()
+			stop := load{oracle: s.oracle, from: from, address: doAddress, callers: callers, budget: callBudget(5 * time.Second),
+				pause: 20 * time.Millisecond}.start()
 			rounds := pick(1, 9)
 			for round := range rounds {
 				s.oracle.await(t, 500)
@@ -92,7 +93,8 @@ func TestThunderingReconnect(t *testing.T) {
 		closeConn(t, each)
 	}
 	figures.addRow(t, "broker restart with many connections", "all are back ≤ 1 s",
-		"%d connections with %d subscriptions each, %d times; the last is back after: %s", count, subscriptions, rounds, spread(took))
+		"%d connections with %d subscriptions each, %d times; the last is back after: %s", count, subscriptions, rounds,
+		spread(took))
 }
 
 // TestSplit takes the route between two brokers away, under load, and brings it back: each side serves its own.
@@ -112,7 +114,8 @@ func TestSplit(t *testing.T) {
 		each.expect(t, "routed")
 	}
 	from, serving := []*bus.Conn{s.caller(t, 0), s.caller(t, 1)}, []*bus.Conn{s.instance(t, 0), s.instance(t, 1)}
-	stop := load{oracle: s.oracle, from: from, address: doAddress, callers: 16, budget: callBudget(5 * time.Second), pause: 20 * time.Millisecond}.start()
+	stop := load{oracle: s.oracle, from: from, address: doAddress, callers: 16, budget: callBudget(5 * time.Second),
+		pause: 20 * time.Millisecond}.start()
 	rounds := pick(1, 10)
 	var healed []time.Duration
 	for range rounds {
@@ -135,5 +138,6 @@ func TestSplit(t *testing.T) {
 	if others := s.oracle.unexplained(); others > 0 {
 		t.Errorf("%s: %d have failed while nothing was broken\n%q", v, others, s.oracle.firstErrors())
 	}
-	figures.addRow(t, "route between 2 brokers cut under 16 callers", "each side serves its own; heals ≤ 2 s", "%d times; healed after: %s; %s", rounds, spread(healed), v)
+	figures.addRow(t, "route between 2 brokers cut under 16 callers", "each side serves its own; heals ≤ 2 s",
+		"%d times; healed after: %s; %s", rounds, spread(healed), v)
 }

@@ -28,7 +28,8 @@ func TestGracefulRestarts(t *testing.T) {
 			older, newer := s.instance(t, 0), s.instance(t, 1)
 			callers := []*bus.Conn{s.caller(t, 1), s.caller(t, 2)}
 			stopCalls := load{oracle: s.oracle, from: callers, address: doAddress, callers: 12, budget: 20 * time.Second}.start()
-			stopRelays := load{oracle: s.oracle, from: callers, address: relayAddress, callers: 4, budget: 20 * time.Second}.start()
+			stopRelays := load{oracle: s.oracle, from: callers, address: relayAddress, callers: 4,
+				budget: 20 * time.Second}.start()
 			for round := range rounds {
 				s.oracle.await(t, 50)
 				closeConn(t, older)
@@ -44,7 +45,8 @@ func TestGracefulRestarts(t *testing.T) {
 			if v.errors() != 0 {
 				t.Errorf("%s\n%q", v, s.oracle.firstErrors())
 			}
-			figures.addRow(t, "graceful restarts of 1 of 2 under 16 callers, "+test.name, "0 lost", "%d restarts, %d calls, %d lost", rounds, v.calls, v.errors())
+			figures.addRow(t, "graceful restarts of 1 of 2 under 16 callers, "+test.name, "0 lost",
+				"%d restarts, %d calls, %d lost", rounds, v.calls, v.errors())
 		})
 	}
 }
@@ -84,7 +86,8 @@ func TestDrain_SingleInstanceReplaced(t *testing.T) {
 func (s *site) replace(t *testing.T, rounds int, gap time.Duration) (longest time.Duration) {
 	t.Helper()
 	serving := s.instance(t, 0)
-	stop := load{oracle: s.oracle, from: []*bus.Conn{s.caller(t, 1)}, address: doAddress, callers: 16, budget: 20 * time.Second}.start()
+	stop := load{oracle: s.oracle, from: []*bus.Conn{s.caller(t, 1)}, address: doAddress, callers: 16,
+		budget: 20 * time.Second}.start()
 	for round := range rounds {
 		s.oracle.await(t, 100)
 		began := time.Now()

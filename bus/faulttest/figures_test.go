@@ -48,7 +48,8 @@ func spread(durations []time.Duration) string {
 // brief leaves three digits or so.
 func brief(d time.Duration) time.Duration {
 	unit := time.Nanosecond
-	for _, larger := range []time.Duration{time.Microsecond, 10 * time.Microsecond, 100 * time.Microsecond, time.Millisecond, 10 * time.Millisecond} {
+	for _, larger := range []time.Duration{time.Microsecond, 10 * time.Microsecond, 100 * time.Microsecond,
+		time.Millisecond, 10 * time.Millisecond} {
 		if d >= 100*larger {
 			unit = larger
 		}

@@ -83,7 +83,8 @@ func (s *site) serve(t *testing.T, conn *bus.Conn) *bus.Conn {
 func serveWorker(conn *bus.Conn, journal journal, release <-chan struct{}) error {
 	return bus.Serve(conn, worker{conn, journal, release}, bus.Method("Who", bus.NoQueue()),
 		// given, so that an edit of the source does not disturb a long run
-		bus.ParamNames("Do", "id, spin, hold, deaf, fill", "did, filling"), bus.ParamNames("Relay", "id", "did"), bus.ParamNames("Who", "id", "instance"))
+		bus.ParamNames("Do", "id, spin, hold, deaf, fill", "did, filling"), bus.ParamNames("Relay", "id", "did"),
+		bus.ParamNames("Who", "id", "instance"))
 }
 
 // closeConn closes a connection, like a process that is asked to end.

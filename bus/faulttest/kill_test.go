@@ -83,7 +83,8 @@ func TestKilled_UnderLoad(t *testing.T) {
 	s := newSite(t, 1, brokerConfig{})
 	const callers = 16
 	others := []*bus.Conn{s.instance(t, 0), s.instance(t, 0)}
-	stop := load{oracle: s.oracle, from: []*bus.Conn{s.caller(t, 0)}, address: doAddress, callers: callers, task: task{Spin: 50}, budget: callBudget(5 * time.Second)}.start()
+	stop := load{oracle: s.oracle, from: []*bus.Conn{s.caller(t, 0)}, address: doAddress, callers: callers,
+		task: task{Spin: 50}, budget: callBudget(5 * time.Second)}.start()
 	rounds := pick(2, 20)
 	for range rounds {
 		victim := s.remoteInstance(t, s.brokers.url(0))
@@ -100,5 +101,6 @@ func TestKilled_UnderLoad(t *testing.T) {
 	if v.errors() > callers*rounds {
 		t.Errorf("%s, want no more errors than calls in flight, %d each time\n%q", v, callers, s.oracle.firstErrors())
 	}
-	figures.addRow(t, "kill -9 of 1 of 3 instances under 16 callers", "errors ≤ calls in flight", "%d times; %s", rounds, v)
+	figures.addRow(t, "kill -9 of 1 of 3 instances under 16 callers", "errors ≤ calls in flight",
+		"%d times; %s", rounds, v)
 }

@@ -16,7 +16,8 @@ func TestMessage_LimitChanges(t *testing.T) {
 	serving := s.instance(t, 0)
 	from := []*bus.Conn{s.caller(t, 0)}
 	large := task{Filling: strings.Repeat("-", 200<<10), Fill: 300 << 10}
-	stop := load{oracle: s.oracle, from: from, address: doAddress, callers: 4, task: large, budget: callBudget(5 * time.Second), pause: 5 * time.Millisecond}.start()
+	stop := load{oracle: s.oracle, from: from, address: doAddress, callers: 4, task: large,
+		budget: callBudget(5 * time.Second), pause: 5 * time.Millisecond}.start()
 	rounds := pick(2, 10)
 	for round := range rounds {
 		s.oracle.await(t, pick[int64](20, 200))
@@ -29,6 +30,7 @@ func TestMessage_LimitChanges(t *testing.T) {
 	closeConn(t, serving)
 	v := s.oracle.check(t)
 	v.hold(t)
-	figures.addRow(t, "200 KiB there and 300 KiB back, broker killed and back with a limit of 64 KiB or 1 MiB", "re-fragmented",
+	figures.addRow(t, "200 KiB there and 300 KiB back, broker killed and back with a limit of 64 KiB or 1 MiB",
+		"re-fragmented",
 		"%d times; %s", rounds, v)
 }

@@ -41,7 +41,8 @@ func TestLeaks(t *testing.T) {
 				name  string
 				calls int
 				call  func(*testing.T, *bus.Conn)
-			}{{"calls", pick(20_000, 1_000_000), succeed}, {"failing calls", pick(2000, 100_000), fail()}, {"streams", pick(500, 100_000), streams()}} {
+			}{{"calls", pick(20_000, 1_000_000), succeed}, {"failing calls", pick(2000, 100_000), fail()},
+				{"streams", pick(500, 100_000), streams()}} {
 				t.Run(kind.name, func(t *testing.T) {
 					many(t, caller, pick(500, 5000), kind.call) // until pools are filled
 					before := takeStock(t, caller, serving)
@@ -147,7 +148,8 @@ func takeStock(t *testing.T, caller, serving *bus.Conn) (s stock) {
 
 // openCalls counts the calls that a connection still knows, under the locks of the client.
 func openCalls(caller *bus.Conn) (open int) {
-	shards := reflect.ValueOf(caller).Elem().FieldByName("client").Elem().FieldByName("pending").Elem().FieldByName("shards")
+	client := reflect.ValueOf(caller).Elem().FieldByName("client").Elem()
+	shards := client.FieldByName("pending").Elem().FieldByName("shards")
 	for i := range shards.Len() {
 		mu := (*sync.Mutex)(shards.Index(i).FieldByName("mu").Addr().UnsafePointer())
 		mu.Lock()

@@ -22,7 +22,8 @@ func TestLinkCut(t *testing.T) {
 			caller := s.connect(t, "caller.example", urls["caller"])
 			serving := []*bus.Conn{s.instance(t, 0), s.serve(t, s.connect(t, host, urls["instance"]))}
 			victim := map[string]*bus.Conn{"caller": caller, "instance": serving[1]}[side]
-			stop := load{oracle: s.oracle, from: []*bus.Conn{caller}, address: doAddress, callers: 16, budget: callBudget(2 * time.Second), pause: 20 * time.Millisecond}.start()
+			stop := load{oracle: s.oracle, from: []*bus.Conn{caller}, address: doAddress, callers: 16,
+				budget: callBudget(2 * time.Second), pause: 20 * time.Millisecond}.start()
 			rounds := pick(3, 20)
 			for range rounds {
 				s.oracle.await(t, 100)
@@ -42,7 +43,8 @@ func TestLinkCut(t *testing.T) {
 			if others := s.oracle.unexplained(); others > 0 {
 				t.Errorf("%s: %d have failed while nothing was broken\n%q", v, others, s.oracle.firstErrors())
 			}
-			figures.addRow(t, "link of the "+side+" cut under 16 callers", "none fails but those in flight", "%d times; %s; %s", rounds, v, s.oracle.failedAfter())
+			figures.addRow(t, "link of the "+side+" cut under 16 callers", "none fails but those in flight", "%d times; %s; %s",
+				rounds, v, s.oracle.failedAfter())
 		})
 	}
 }
@@ -61,7 +63,8 @@ func TestBlackHole(t *testing.T) {
 			link := startProxy(t, s.brokers.address(0))
 			behind := s.connect(t, host, "", pick(withPings, withoutPings)(t, link.url()))
 			serving := []*bus.Conn{s.instance(t, 0), s.serve(t, behind)}
-			stop := load{oracle: s.oracle, from: []*bus.Conn{s.caller(t, 0)}, address: doAddress, callers: 16, budget: callBudget(2 * time.Second)}.start()
+			stop := load{oracle: s.oracle, from: []*bus.Conn{s.caller(t, 0)}, address: doAddress, callers: 16,
+				budget: callBudget(2 * time.Second)}.start()
 			s.oracle.await(t, 200)
 			began := time.Now()
 			link.hold(test.up, test.down)
@@ -109,7 +112,8 @@ func TestStall(t *testing.T) {
 	serving := []*bus.Conn{s.instance(t, 0), s.serve(t, s.connect(t, host, link.url()))}
 	const callers = 16
 	budget := pick(200*time.Millisecond, 500*time.Millisecond)
-	stop := load{oracle: s.oracle, from: []*bus.Conn{s.caller(t, 0)}, address: doAddress, callers: callers, budget: budget}.start()
+	stop := load{oracle: s.oracle, from: []*bus.Conn{s.caller(t, 0)}, address: doAddress, callers: callers,
+		budget: budget}.start()
 	rounds := pick(1, 5)
 	for range rounds {
 		s.oracle.await(t, 100)
@@ -127,14 +131,16 @@ func TestStall(t *testing.T) {
 	late := v.late
 	v.late = 0
 	v.hold(t)
-	figures.addRow(t, "link of 1 of 2 instances stalled for "+(4*budget).String()+", calls of "+budget.String(), "not promised",
+	figures.addRow(t, "link of 1 of 2 instances stalled for "+(4*budget).String()+", calls of "+budget.String(),
+		"not promised",
 		"%d times; %d ran after their caller had left, %d of them later than a budget; %s", rounds, v.after, late, v)
 }
 
 // TestLatency slows down the links of the caller and of the instance.
 func TestLatency(t *testing.T) {
 	t.Parallel()
-	for _, delay := range []time.Duration{pick(5*time.Millisecond, 50*time.Millisecond), pick(20*time.Millisecond, 200*time.Millisecond)} {
+	for _, delay := range []time.Duration{pick(5*time.Millisecond, 50*time.Millisecond),
+		pick(20*time.Millisecond, 200*time.Millisecond)} {
 		t.Run(delay.String(), func(t *testing.T) {
 			t.Parallel()
 			s := newSite(t, 1, brokerConfig{})
@@ -143,7 +149,8 @@ func TestLatency(t *testing.T) {
 			serving := s.serve(t, s.connect(t, host, far.url()))
 			near.slow(delay)
 			far.slow(delay)
-			stop := load{oracle: s.oracle, from: []*bus.Conn{caller}, address: doAddress, callers: 64, budget: 20 * time.Second}.start()
+			stop := load{oracle: s.oracle, from: []*bus.Conn{caller}, address: doAddress, callers: 64,
+				budget: 20 * time.Second}.start()
 			s.oracle.await(t, pick[int64](500, 2000))
 			stop()
 			closeConn(t, serving)
@@ -156,7 +163,8 @@ func TestLatency(t *testing.T) {
 			for _, each := range s.oracle.between(time.Time{}, time.Now()) {
 				took = append(took, each.ended.Sub(each.began))
 			}
-			figures.addRow(t, "latency of "+delay.String()+" and a quarter of jitter, on two links each way", `0 errors, 0 false "no server"`,
+			figures.addRow(t, "latency of "+delay.String()+" and a quarter of jitter, on two links each way",
+				`0 errors, 0 false "no server"`,
 				"%d calls, %d errors; %s", v.calls, v.errors(), spread(took))
 		})
 	}

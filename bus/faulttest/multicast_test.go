@@ -33,10 +33,13 @@ func TestMulticast(t *testing.T) {
 		seen.add(t, caller, uint64(round))
 	}
 	if seen.incomplete+seen.twice+seen.failed > 0 {
-		t.Errorf("of %d calls %d are incomplete; %d answers too many, %d errors", rounds, seen.incomplete, seen.twice, seen.failed)
+		t.Errorf("of %d calls %d are incomplete; %d answers too many, %d errors", rounds, seen.incomplete,
+			seen.twice, seen.failed)
 	}
-	figures.addRow(t, "multicast to "+strconv.Itoa(count+1)+" instances, one killed, one joining", "≥ 99.9 % complete, none twice",
-		"%d calls, %d incomplete, %d answers twice, %d errors; %s", rounds, seen.incomplete, seen.twice, seen.failed, spread(seen.took))
+	figures.addRow(t, "multicast to "+strconv.Itoa(count+1)+" instances, one killed, one joining",
+		"≥ 99.9 % complete, none twice",
+		"%d calls, %d incomplete, %d answers twice, %d errors; %s", rounds, seen.incomplete, seen.twice, seen.failed,
+		spread(seen.took))
 }
 
 // multicasts are what several of them have shown.
@@ -49,7 +52,8 @@ type multicasts struct {
 // add makes one.
 func (m *multicasts) add(t *testing.T, caller *bus.Conn, number uint64) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+host+"/who?id="+strconv.FormatUint(number, 10), nil)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
+		"https://"+host+"/who?id="+strconv.FormatUint(number, 10), nil)
 	require.NoError(t, err)
 	began := time.Now()
 	answered := make(map[string]int)

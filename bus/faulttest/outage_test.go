@@ -17,8 +17,10 @@ func TestBroker_Restart(t *testing.T) {
 		away   time.Duration
 		down   func(t *testing.T, s *site)
 	}{
-		{"killed", pick(2, 20), pick(50*time.Millisecond, 200*time.Millisecond), func(_ *testing.T, s *site) { s.brokers.kill(0) }},
-		{"stopped", pick(1, 20), pick(50*time.Millisecond, 200*time.Millisecond), func(t *testing.T, s *site) { s.brokers.stop(t, 0) }},
+		{"killed", pick(2, 20), pick(50*time.Millisecond, 200*time.Millisecond),
+			func(_ *testing.T, s *site) { s.brokers.kill(0) }},
+		{"stopped", pick(1, 20), pick(50*time.Millisecond, 200*time.Millisecond),
+			func(t *testing.T, s *site) { s.brokers.stop(t, 0) }},
 		{"killed", 1, pick(300*time.Millisecond, 10*time.Second), func(_ *testing.T, s *site) { s.brokers.kill(0) }},
 		{"killed", 1, pick(time.Second, 150*time.Second), func(_ *testing.T, s *site) { s.brokers.kill(0) }},
 	} {
@@ -27,7 +29,8 @@ func TestBroker_Restart(t *testing.T) {
 			s := newSite(t, 1, brokerConfig{})
 			instances := []*bus.Conn{s.instance(t, 0), s.instance(t, 0)}
 			from := []*bus.Conn{s.caller(t, 0), s.caller(t, 0)}
-			stop := load{oracle: s.oracle, from: from, address: doAddress, callers: 16, budget: callBudget(5 * time.Second), pause: 2 * time.Millisecond}.start()
+			stop := load{oracle: s.oracle, from: from, address: doAddress, callers: 16, budget: callBudget(5 * time.Second),
+				pause: 2 * time.Millisecond}.start()
 			var seen outages
 			for range test.rounds {
 				s.oracle.await(t, 100)
@@ -57,7 +60,8 @@ func (o *outages) add(t *testing.T, s *site, from []*bus.Conn, away time.Duratio
 	before := time.Now()
 	down(t, s)
 	gone := time.Now()
-	stop := load{oracle: s.oracle, from: from, address: doAddress, callers: 4, budget: callBudget(5 * time.Second), pause: 2 * time.Millisecond}.start()
+	stop := load{oracle: s.oracle, from: from, address: doAddress, callers: 4, budget: callBudget(5 * time.Second),
+		pause: 2 * time.Millisecond}.start()
 	pass(away)
 	s.brokers.start(t, 0)
 	back := time.Now()

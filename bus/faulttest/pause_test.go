@@ -21,7 +21,8 @@ func TestPausedInstance(t *testing.T) {
 	s := newSite(t, 1, brokerConfig{MaxPending: 1 << 20})
 	budget := pick(200*time.Millisecond, 500*time.Millisecond)
 	other, paused := s.instance(t, 0), s.remoteInstance(t, s.brokers.url(0))
-	stop := load{oracle: s.oracle, from: []*bus.Conn{s.caller(t, 0)}, address: doAddress, callers: 16, task: task{Filling: strings.Repeat("-", 64<<10)}, budget: budget}.start()
+	stop := load{oracle: s.oracle, from: []*bus.Conn{s.caller(t, 0)}, address: doAddress, callers: 16,
+		task: task{Filling: strings.Repeat("-", 64<<10)}, budget: budget}.start()
 	rounds := pick(1, 5)
 	for range rounds {
 		s.oracle.await(t, 200)

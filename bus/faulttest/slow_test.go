@@ -68,7 +68,8 @@ func TestOverload(t *testing.T) {
 			s := newSite(t, 1, brokerConfig{})
 			s.circuit = test.circuit
 			serving := s.serve(t, s.connect(t, host, s.brokers.url(0), bus.WithMaxHandlers(10)))
-			stop := load{oracle: s.oracle, from: []*bus.Conn{s.caller(t, 0)}, address: doAddress, callers: pick(100, 500), task: task{Hold: 5}, budget: 20 * time.Second, pause: time.Millisecond}.start()
+			stop := load{oracle: s.oracle, from: []*bus.Conn{s.caller(t, 0)}, address: doAddress, callers: pick(100, 500),
+				task: task{Hold: 5}, budget: 20 * time.Second, pause: time.Millisecond}.start()
 			s.oracle.await(t, pick[int64](200, 5000))
 			stop()
 			closeConn(t, serving)
@@ -76,7 +77,8 @@ func TestOverload(t *testing.T) {
 			v.hold(t)
 			assert.Zero(t, v.unknown()+v.failed, s.oracle.firstErrors())
 			assert.NotZero(t, v.refused, s.oracle.firstErrors())
-			figures.addRow(t, "10 handlers at most, many callers, "+test.name, "503 for what is too much, nothing lost", "%s; %s", v, s.oracle.failedAfter())
+			figures.addRow(t, "10 handlers at most, many callers, "+test.name, "503 for what is too much, nothing lost",
+				"%s; %s", v, s.oracle.failedAfter())
 		})
 	}
 }

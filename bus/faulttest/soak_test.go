@@ -17,8 +17,10 @@ func TestSoak(t *testing.T) {
 	from := []*bus.Conn{s.caller(t, 0), s.caller(t, 1), s.caller(t, 2)}
 	stable := []*bus.Conn{s.instance(t, 0), s.instance(t, 1), s.instance(t, 2), s.serve(t, s.connect(t, host, link.url()))}
 	victim := s.remoteInstance(t, s.brokers.url(1))
-	stop := load{oracle: s.oracle, from: from, address: doAddress, callers: 12, budget: callBudget(2 * time.Second), pause: 20 * time.Millisecond}.start()
-	stopRelays := load{oracle: s.oracle, from: from, address: relayAddress, callers: 4, budget: callBudget(2 * time.Second), pause: 20 * time.Millisecond}.start()
+	stop := load{oracle: s.oracle, from: from, address: doAddress, callers: 12, budget: callBudget(2 * time.Second),
+		pause: 20 * time.Millisecond}.start()
+	stopRelays := load{oracle: s.oracle, from: from, address: relayAddress, callers: 4,
+		budget: callBudget(2 * time.Second), pause: 20 * time.Millisecond}.start()
 	errs := []func(){
 		link.cut,
 		func() {
@@ -63,7 +65,8 @@ func TestSoak(t *testing.T) {
 	}
 	v := s.oracle.check(t)
 	v.hold(t)
-	figures.addRow(t, "3 brokers, 5 instances, 16 callers, one fault after the other", "ok but not run 0, twice 0, class untrue 0, late 0",
+	figures.addRow(t, "3 brokers, 5 instances, 16 callers, one fault after the other",
+		"ok but not run 0, twice 0, class untrue 0, late 0",
 		"%d faults in %s: %s", done, brief(time.Since(began)), v)
 }
 

@@ -21,7 +21,8 @@ import (
 // nats.FlusherTimeout.
 func TestStalledBroker(t *testing.T) {
 	t.Parallel()
-	for name, dial := range map[string]func(t *testing.T, url string) bus.ConnectOption{"own": withoutPings, "given": withFlusherTimeout} {
+	for name, dial := range map[string]func(t *testing.T, url string) bus.ConnectOption{"own": withoutPings,
+		"given": withFlusherTimeout} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newSite(t, 1, brokerConfig{})
@@ -41,7 +42,8 @@ func TestStalledBroker(t *testing.T) {
 			small := send(ctx, caller, nil)
 			ctx, cancelCalls := context.WithCancel(t.Context())
 			time.AfterFunc(100*time.Millisecond, cancelCalls)
-			if cancelled := send(ctx, caller, nil); !errors.Is(cancelled.err, context.Canceled) && !errors.Is(cancelled.err, bus.ErrDisconnected) {
+			if cancelled := send(ctx, caller, nil); !errors.Is(cancelled.err, context.Canceled) &&
+				!errors.Is(cancelled.err, bus.ErrDisconnected) {
 				t.Errorf("the call that was cancelled: %v", cancelled.err)
 			}
 			began := time.Now()
@@ -52,8 +54,10 @@ func TestStalledBroker(t *testing.T) {
 			}
 			closed := time.Since(began)
 			link.heal()
-			figures.addRow(t, "a broker that accepts nothing under 60 calls of 900 kB, connection "+name, "each call ends with its context",
-				"the large ones after at most %s, a small one of 200 ms after %s, Close of 1 s after %s", brief(longest), brief(small.after), brief(closed))
+			figures.addRow(t, "a broker that accepts nothing under 60 calls of 900 kB, connection "+name,
+				"each call ends with its context",
+				"the large ones after at most %s, a small one of 200 ms after %s, Close of 1 s after %s", brief(longest),
+				brief(small.after), brief(closed))
 		})
 	}
 }

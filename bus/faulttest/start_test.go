@@ -22,7 +22,8 @@ func TestStartOrder(t *testing.T) {
 	connected := make(chan *bus.Conn)
 	go func() {
 		defer close(connected)
-		conn, err := bus.Connect(context.Background(), "caller.example", append(s.options(s.brokers.url(0)), bus.WithConnectTimeout(testTimeout))...)
+		conn, err := bus.Connect(context.Background(), "caller.example",
+			append(s.options(s.brokers.url(0)), bus.WithConnectTimeout(testTimeout))...)
 		if err != nil {
 			t.Error(err)
 			return
@@ -36,7 +37,8 @@ func TestStartOrder(t *testing.T) {
 		return
 	}
 	defer closeConn(t, caller)
-	if err := s.oracle.call(t.Context(), caller, doAddress, task{}, 20*time.Second); bus.StatusOf(err) != http.StatusServiceUnavailable {
+	if err := s.oracle.call(t.Context(), caller, doAddress, task{},
+		20*time.Second); bus.StatusOf(err) != http.StatusServiceUnavailable {
 		t.Errorf("before the service is there: %v", err)
 	}
 	serving := s.instance(t, 0)
@@ -70,7 +72,8 @@ func TestLive_WhenServed(t *testing.T) {
 	}
 	v := s.oracle.check(t)
 	v.hold(t)
-	figures.addRow(t, "first call right after Serve, by way of another of 3 brokers", "0 errors", "%d hosts, %d errors; %s; %s", rounds, early, spread(took), v)
+	figures.addRow(t, "first call right after Serve, by way of another of 3 brokers", "0 errors",
+		"%d hosts, %d errors; %s; %s", rounds, early, spread(took), v)
 }
 
 // TestStart_ManyAtOnce has one instance with very many endpoints, and very many that start together.
@@ -81,7 +84,8 @@ func TestStart_ManyAtOnce(t *testing.T) {
 	wide := s.connect(t, "wide.example", s.brokers.url(0))
 	began := time.Now()
 	for i := range endpoints {
-		require.NoError(t, wide.Handle("GET", fmt.Sprintf("/endpoint-%d", i), http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})))
+		require.NoError(t, wide.Handle("GET", fmt.Sprintf("/endpoint-%d", i),
+			http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})))
 	}
 	registered := time.Since(began)
 	began = time.Now()
@@ -108,6 +112,7 @@ func TestStart_ManyAtOnce(t *testing.T) {
 		}
 		took = append(took, time.Since(began))
 	}
-	figures.addRow(t, "start-up", "≤ 1 s each", "%d endpoints in %s; %d instances together in %s; then a call to each endpoint: %s",
+	figures.addRow(t, "start-up", "≤ 1 s each",
+		"%d endpoints in %s; %d instances together in %s; then a call to each endpoint: %s",
 		endpoints, brief(registered), instances, brief(started), spread(took))
 }

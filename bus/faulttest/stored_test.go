@@ -103,7 +103,8 @@ func TestDeadLetters_Replicas(t *testing.T) {
 func (s *site) listen(t *testing.T, i int) {
 	t.Helper()
 	conn := s.connect(t, listenerHost, s.brokers.url(i))
-	require.NoError(t, events.Subscribe[happenings](conn, source, handler{&s.oracle.memory, noted}, events.Durable(), bus.ParamNames("OnHappened", "id", "")))
+	require.NoError(t, events.Subscribe[happenings](conn, source, handler{&s.oracle.memory, noted}, events.Durable(),
+		bus.ParamNames("OnHappened", "id", "")))
 }
 
 // openStore makes the stream, as soon as the brokers of the cluster have agreed on who leads them.

@@ -32,7 +32,8 @@ type storedRun struct {
 const listenerHost = "listener.example"
 
 // beginStored starts brokers, and publishes events once the service has subscribed.
-func beginStored(t *testing.T, brokers int, config brokerConfig, listener listening, options ...events.PublishOption) *storedRun {
+func beginStored(t *testing.T, brokers int, config brokerConfig, listener listening,
+	options ...events.PublishOption) *storedRun {
 	t.Helper()
 	config.StoreDir = t.TempDir()
 	r := &storedRun{site: newSite(t, brokers, config)}
@@ -66,7 +67,8 @@ func (r *storedRun) subscribe(t *testing.T, handle listening, options ...events.
 
 func subscribeHandler(conn *bus.Conn, to handler, options ...events.SubscribeOption) error {
 	return events.Subscribe[happenings](conn, source, to, append([]events.SubscribeOption{
-		events.Durable(), bus.ParamNames("OnHappened", "id", ""), events.Backoff(10*time.Millisecond, 100*time.Millisecond), events.MaxDeliver(5),
+		events.Durable(), bus.ParamNames("OnHappened", "id", ""), events.Backoff(10*time.Millisecond, 100*time.Millisecond),
+		events.MaxDeliver(5),
 	}, options...)...)
 }
 
@@ -158,7 +160,8 @@ func (r *storedRun) end(t *testing.T, what, learned string) (handled map[uint64]
 	for _, id := range r.refused {
 		assert.Empty(t, handled[id], "an event was handled, and is said not to have been stored")
 	}
-	figures.addRow(t, "stored events: "+what, "0 lost", "%d stored, %d refused, %d handled, %d more than once, %d dead letters, %d cut off, %d lost; told by: %s",
+	figures.addRow(t, "stored events: "+what, "0 lost",
+		"%d stored, %d refused, %d handled, %d more than once, %d dead letters, %d cut off, %d lost; told by: %s",
 		len(r.confirmed), len(r.refused), len(handled), twice, dead, cutOff, lost, learned)
 	return handled, cutOff
 }
@@ -192,7 +195,8 @@ func TestStored_SlowSubscriber(t *testing.T) {
 		return j.note(id)
 	}, events.MaxBytes(64<<10))
 	r.await(t, pick[int64](1500, 5000))
-	_, cutOff := r.end(t, "subscriber slower than the publisher", "metric `busline_event_backlog`, a warning before it is cut off, and as above")
+	_, cutOff := r.end(t, "subscriber slower than the publisher",
+		"metric `busline_event_backlog`, a warning before it is cut off, and as above")
 	assert.Positive(t, cutOff)
 }
 
@@ -239,7 +243,8 @@ func runListener(text []byte) error {
 		return err
 	}
 	fmt.Println("ready")
-	conn, err := bus.Connect(context.Background(), listenerHost, bus.WithURL(config.URL), bus.WithPlane(config.Plane), bus.WithLogger(zerolog.Nop()))
+	conn, err := bus.Connect(context.Background(), listenerHost, bus.WithURL(config.URL), bus.WithPlane(config.Plane),
+		bus.WithLogger(zerolog.Nop()))
 	if err != nil {
 		return err
 	}
@@ -276,9 +281,11 @@ func TestStored_FullStorage(t *testing.T) {
 	r.conn = r.connect(t, source, r.brokers.url(0))
 	manager, err := jetstream.New(r.conn.NATS())
 	require.NoError(t, err)
-	_, err = manager.CreateStream(t.Context(), jetstream.StreamConfig{Name: r.plane + "_EVENTS_source_example", Subjects: []string{r.plane + ".e.example.source.*.*"}})
+	_, err = manager.CreateStream(t.Context(), jetstream.StreamConfig{Name: r.plane + "_EVENTS_source_example",
+		Subjects: []string{r.plane + ".e.example.source.*.*"}})
 	require.NoError(t, err)
-	ballast, err := manager.CreateStream(t.Context(), jetstream.StreamConfig{Name: "ballast", Subjects: []string{"ballast"}})
+	ballast, err := manager.CreateStream(t.Context(),
+		jetstream.StreamConfig{Name: "ballast", Subjects: []string{"ballast"}})
 	require.NoError(t, err)
 	r.subscribe(t, noted)
 	publisher, err := events.NewPublisher(r.conn, source, events.Durable())
@@ -328,7 +335,8 @@ func TestStored_ConsumerDeleted(t *testing.T) {
 		})
 	}
 	r.await(t, 100)
-	r.end(t, fmt.Sprintf("the consumer deleted by hand %d times", rounds), "log of the service, which makes it again where it was")
+	r.end(t, fmt.Sprintf("the consumer deleted by hand %d times", rounds),
+		"log of the service, which makes it again where it was")
 }
 
 // TestStored_TwoVersions replaces instances one by one by those of another version, and back.
@@ -340,7 +348,8 @@ func TestStored_TwoVersions(t *testing.T) {
 	for range rounds {
 		r.await(t, 50)
 		conn := r.connect(t, listenerHost, r.brokers.url(0))
-		require.NoError(t, events.Subscribe[moreHappenings](conn, source, newer{handler{&r.oracle.memory, noted}}, events.Durable(),
+		require.NoError(t, events.Subscribe[moreHappenings](conn, source, newer{handler{&r.oracle.memory, noted}},
+			events.Durable(),
 			bus.ParamNames("OnHappened", "id", ""), bus.ParamNames("OnEnded", "id", "")))
 		running = append(running, conn)
 		r.await(t, 50)
@@ -349,7 +358,8 @@ func TestStored_TwoVersions(t *testing.T) {
 			running = running[1:]
 		}
 	}
-	r.end(t, fmt.Sprintf("two versions, %d instances replaced", rounds), "nothing to do: each event has a consumer of its own")
+	r.end(t, fmt.Sprintf("two versions, %d instances replaced", rounds),
+		"nothing to do: each event has a consumer of its own")
 }
 
 // moreHappenings is happenings of the next version.

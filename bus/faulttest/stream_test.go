@@ -102,7 +102,8 @@ func streams() func(*testing.T, *bus.Conn) {
 			return fails(read(response, half))
 		},
 		func(ctx context.Context, from *bus.Conn) error {
-			request, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+host+"/stream/whole", io.LimitReader(endless{}, 200_000))
+			request, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+host+"/stream/whole",
+				io.LimitReader(endless{}, 200_000))
 			if err != nil {
 				return err
 			}
@@ -200,5 +201,6 @@ func TestStream_BrokerRestarted(t *testing.T) {
 		handlers = append(handlers, time.Since(began))
 	}
 	until(t, "the handlers have ended", func() bool { return serving.Stats().InFlight == 0 })
-	figures.addRow(t, "broker killed in the middle of a download and an upload", "an error on both sides ≤ 25 s", "callers: %s; handlers: %s", spread(callers), spread(handlers))
+	figures.addRow(t, "broker killed in the middle of a download and an upload", "an error on both sides ≤ 25 s",
+		"callers: %s; handlers: %s", spread(callers), spread(handlers))
 }

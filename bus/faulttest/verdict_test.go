@@ -130,7 +130,8 @@ func (v *verdict) must(count *int, what string, r record, ran []time.Time) {
 	if *count++; *count > 3 {
 		return
 	}
-	example := fmt.Sprintf("call %d %s: it ended after %s with %v; ran %d times", r.id, what, r.ended.Sub(r.began), r.err, len(ran))
+	example := fmt.Sprintf("call %d %s: it ended after %s with %v; ran %d times", r.id, what, r.ended.Sub(r.began),
+		r.err, len(ran))
 	for _, began := range ran {
 		example += fmt.Sprintf(", %s after its call began", began.Sub(r.began))
 	}
@@ -158,7 +159,8 @@ func (v *verdict) errors() int { return v.calls - v.ok }
 func (v *verdict) unknown() int { return v.lost + v.ambiguous }
 
 func (v *verdict) String() string {
-	return fmt.Sprintf("%d calls: %d ok, %d not executed, %d unknown (%d of them ran), %d failed by handlers; ok but not run %d, another's answer %d, run twice %d, class untrue %d, late %d",
+	return fmt.Sprintf("%d calls: %d ok, %d not executed, %d unknown (%d of them ran), %d failed by handlers; "+
+		"ok but not run %d, another's answer %d, run twice %d, class untrue %d, late %d",
 		v.calls, v.ok, v.refused, v.unknown(), v.ambiguous, v.failed, v.phantom, v.wrong, v.twice, v.untrue, v.late)
 }
 

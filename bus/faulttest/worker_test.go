@@ -35,7 +35,8 @@ type task struct {
 }
 
 // Do writes down that it runs, works and waits.
-func (w worker) Do(ctx context.Context, id uint64, spin, hold int, deaf bool, fill int) (did uint64, filling string, err error) {
+func (w worker) Do(ctx context.Context, id uint64, spin, hold int, deaf bool,
+	fill int) (did uint64, filling string, err error) {
 	if err := w.journal.note(id); err != nil {
 		return 0, "", err
 	}

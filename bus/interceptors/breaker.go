@@ -109,9 +109,11 @@ func outcomeOf(ctx context.Context, failed *bus.Error) error {
 	switch {
 	case failed == nil:
 		return nil
-	case errors.Is(failed, bus.ErrNoResponder), errors.Is(failed, bus.ErrDisconnected), errors.Is(failed, bus.ErrClosed), errors.Is(ctx.Err(), context.Canceled):
+	case errors.Is(failed, bus.ErrNoResponder), errors.Is(failed, bus.ErrDisconnected), errors.Is(failed, bus.ErrClosed),
+		errors.Is(ctx.Err(), context.Canceled):
 		return errUnknown
-	case failed.Status == http.StatusBadGateway, failed.Status == http.StatusServiceUnavailable, failed.Status == http.StatusGatewayTimeout:
+	case failed.Status == http.StatusBadGateway, failed.Status == http.StatusServiceUnavailable,
+		failed.Status == http.StatusGatewayTimeout:
 		return errFailed
 	default:
 		return nil
@@ -168,7 +170,8 @@ func (b *breakers) forget(host string, known *breaker) {
 
 // refuse returns the error for a call that is not let through.
 func (b *breaker) refuse(host string) error {
-	refused := &bus.Error{Status: http.StatusServiceUnavailable, Detail: "calls of " + host + " have failed in a row, so none is made for a while"}
+	refused := &bus.Error{Status: http.StatusServiceUnavailable,
+		Detail: "calls of " + host + " have failed in a row, so none is made for a while"}
 	if until := b.until.Load(); until != nil {
 		refused.RetryAfter = max(time.Until(*until), 0)
 	}

@@ -50,7 +50,8 @@ func TestCircuitBreaker_Outcomes(t *testing.T) {
 				return
 			}
 			checkError(t, err, 503, bus.ExecutedUnknown) // of an exchange of a test
-			require.EqualError(t, err, "503 Service Unavailable: calls of till.example have failed in a row, so none is made for a while")
+			require.EqualError(t, err,
+				"503 Service Unavailable: calls of till.example have failed in a row, so none is made for a while")
 			other := clientCall()
 			other.Host = "other.example"
 			require.NoError(t, handler(t.Context(), other))
@@ -119,7 +120,8 @@ func TestCircuitBreaker_Panic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		panics := false
 		inside := &script{ends: []error{failed(503, bus.ExecutedYes)}}
-		handler := interceptors.CircuitBreaker(interceptors.WithFailures(1))(func(ctx context.Context, call *bus.Exchange) error {
+		handler := interceptors.CircuitBreaker(interceptors.WithFailures(1))(func(ctx context.Context,
+			call *bus.Exchange) error {
 			if panics {
 				panic("boom")
 			}

@@ -53,9 +53,11 @@ const (
 func Once(ctx context.Context, conn *bus.Conn, age time.Duration) (bus.Interceptor, error) {
 	switch {
 	case conn == nil:
-		return nil, errors.New("interceptors.Once: the connection is nil: connect first, and use bus.Intercept in events.Subscribe")
+		return nil, errors.New("interceptors.Once: the connection is nil: connect first, and use bus.Intercept in " +
+			"events.Subscribe")
 	case age < 0:
-		return nil, fmt.Errorf("interceptors.Once: an age of %s remembers nothing: set one above zero, or 0 for %s", age, onceAge)
+		return nil, fmt.Errorf("interceptors.Once: an age of %s remembers nothing: set one above zero, or 0 for %s",
+			age, onceAge)
 	}
 	o := &once{
 		conn: conn, age: cmp.Or(age, onceAge),
@@ -102,7 +104,8 @@ func (o *once) intercept(next bus.CallFunc) bus.CallFunc {
 			return err
 		}
 		if err := o.mark(ctx, mark); err != nil {
-			bus.Logger(ctx).Warn().Err(err).Str("bucket", o.name).Msg("a handled event cannot be marked; if it comes again, it is handled again")
+			bus.Logger(ctx).Warn().Err(err).Str("bucket",
+				o.name).Msg("a handled event cannot be marked; if it comes again, it is handled again")
 		}
 		return nil
 	}
@@ -169,7 +172,8 @@ func (o *once) open(ctx context.Context, through *nats.Conn) (jetstream.KeyValue
 	bucket, err := manager.KeyValue(ctx, o.name)
 	if errors.Is(err, jetstream.ErrBucketNotFound) {
 		_, err = manager.CreateStream(ctx, jetstream.StreamConfig{
-			Name: "KV_" + o.name, Description: "events that " + o.conn.Host() + " has handled", Subjects: []string{"$KV." + o.name + ".>"},
+			Name: "KV_" + o.name, Description: "events that " + o.conn.Host() + " has handled",
+			Subjects:          []string{"$KV." + o.name + ".>"},
 			MaxMsgsPerSubject: 1, MaxAge: o.age, Duplicates: min(o.age, onceWindow), Discard: jetstream.DiscardNew,
 			AllowRollup: true, DenyDelete: true,
 		})
@@ -177,7 +181,8 @@ func (o *once) open(ctx context.Context, through *nats.Conn) (jetstream.KeyValue
 			bucket, err = manager.KeyValue(ctx, o.name)
 		}
 	}
-	if errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) {
+	if errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrJetStreamNotEnabled) ||
+		errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) {
 		return nil, fmt.Errorf("the broker has no JetStream: turn it on: %w", err)
 	}
 	if err != nil {
@@ -193,7 +198,8 @@ func (o *once) checkAge(ctx context.Context, bucket jetstream.KeyValue) error {
 		return err
 	}
 	if kept := status.TTL(); kept > 0 && kept < o.age {
-		return fmt.Errorf("its marks expire after %s, not %s: change its age (nats stream edit KV_%s --max-age), or ask for less", kept, o.age, o.name)
+		return fmt.Errorf("its marks expire after %s, not %s: change its age (nats stream edit KV_%s --max-age), "+
+			"or ask for less", kept, o.age, o.name)
 	}
 	return nil
 }

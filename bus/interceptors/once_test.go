@@ -60,7 +60,8 @@ func newOnce(t *testing.T, conn *bus.Conn) bus.Interceptor {
 
 func subscribe(t *testing.T, conn *bus.Conn, handle mailer, wrapped ...bus.Interceptor) {
 	t.Helper()
-	options := []events.SubscribeOption{events.Durable(), events.Backoff(time.Millisecond, time.Millisecond), bus.Intercept(wrapped...), bus.ParamNames("OnOrdered", "number", "")}
+	options := []events.SubscribeOption{events.Durable(), events.Backoff(time.Millisecond, time.Millisecond),
+		bus.Intercept(wrapped...), bus.ParamNames("OnOrdered", "number", "")}
 	require.NoError(t, events.Subscribe[orderEvents](conn, ordersHost, handle, options...))
 }
 
@@ -218,7 +219,8 @@ func TestOnce_LeavesAlone(t *testing.T) {
 	require.NoError(t, bus.Serve(b.Connect("till.example"), till, bus.Intercept(once)))
 	conn := b.Connect("mailer.example", bus.WithInterceptors(once))
 	pay := func(ctx context.Context) error {
-		return errors.Join(conn.Call(ctx, "POST https://till.example/pay", nil, nil), conn.Call(ctx, "POST https://till.example/pay", nil, nil))
+		return errors.Join(conn.Call(ctx, "POST https://till.example/pay", nil, nil),
+			conn.Call(ctx, "POST https://till.example/pay", nil, nil))
 	}
 	source := b.Connect(ordersHost)
 	ended := make(chan error, 2)
@@ -266,10 +268,14 @@ func TestOnce_Refuses(t *testing.T) {
 		age  time.Duration
 		want string
 	}{
-		{"no connection", nil, 0, "interceptors.Once: the connection is nil: connect first, and use bus.Intercept in events.Subscribe"},
-		{"a negative age", conn, -time.Second, "interceptors.Once: an age of -1s remembers nothing: set one above zero, or 0 for 192h0m0s"},
+		{"no connection", nil, 0,
+			"interceptors.Once: the connection is nil: connect first, and use bus.Intercept in events.Subscribe"},
+		{"a negative age", conn, -time.Second,
+			"interceptors.Once: an age of -1s remembers nothing: set one above zero, or 0 for 192h0m0s"},
 		{"no JetStream", bustest.New(t).Connect("mailer.example"), 0, "the broker has no JetStream: turn it on: "},
-		{"an older bucket", conn, 2 * time.Hour, "_HANDLED_mailer_example: its marks expire after 1h0m0s, not 2h0m0s: change its age (nats stream edit KV_" + b.Plane() + "_HANDLED_mailer_example --max-age), or ask for less"},
+		{"an older bucket", conn, 2 * time.Hour,
+			"_HANDLED_mailer_example: its marks expire after 1h0m0s, not 2h0m0s: change its age (nats stream edit KV_" +
+				b.Plane() + "_HANDLED_mailer_example --max-age), or ask for less"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -349,7 +355,8 @@ func shortenAckWait(t *testing.T, b *bustest.Bus, conn *bus.Conn) {
 // stopAfter handles an event up to a step, reports that on standard output, and waits to be killed.
 func stopAfter(t *testing.T, step string) {
 	t.Helper()
-	conn, err := bus.Connect(t.Context(), "mailer.example", bus.WithURL(os.Getenv(childURL)), bus.WithPlane(os.Getenv(childPlane)))
+	conn, err := bus.Connect(t.Context(), "mailer.example", bus.WithURL(os.Getenv(childURL)),
+		bus.WithPlane(os.Getenv(childPlane)))
 	require.NoError(t, err)
 	stop := func(next bus.CallFunc) bus.CallFunc {
 		return func(ctx context.Context, call *bus.Exchange) error {

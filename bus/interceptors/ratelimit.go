@@ -45,11 +45,13 @@ func ByClaim(name string) Key {
 func RateLimit(perSecond float64, burst int, by Key) (bus.Interceptor, error) {
 	switch {
 	case !(perSecond > 0): // not a number is not, either
-		return nil, fmt.Errorf("interceptors.RateLimit: %v requests a second let none through: set a rate above zero", perSecond)
+		return nil, fmt.Errorf("interceptors.RateLimit: %v requests a second let none through: set a rate above zero",
+			perSecond)
 	case burst < 1:
 		return nil, fmt.Errorf("interceptors.RateLimit: a burst of %d lets no request through: set at least 1", burst)
 	case by == nil:
-		return nil, errors.New("interceptors.RateLimit: by is nil: use interceptors.ByCaller, interceptors.ByClaim or a function of your own")
+		return nil, errors.New("interceptors.RateLimit: by is nil: use interceptors.ByCaller, interceptors.ByClaim or a " +
+			"function of your own")
 	}
 	l := &limiters{limit: rate.Limit(perSecond), burst: burst, by: by, active: make(map[string]*rate.Limiter)}
 	l.others = l.limiter()

@@ -34,10 +34,14 @@ func TestRateLimit_BadParameters(t *testing.T) {
 		by        interceptors.Key
 		err       string
 	}{
-		{"no rate", 0, 1, interceptors.ByCaller, "interceptors.RateLimit: 0 requests a second let none through: set a rate above zero"},
-		{"not a number", math.NaN(), 1, interceptors.ByCaller, "interceptors.RateLimit: NaN requests a second let none through: set a rate above zero"},
-		{"no burst", 1, 0, interceptors.ByCaller, "interceptors.RateLimit: a burst of 0 lets no request through: set at least 1"},
-		{"no key", 1, 1, nil, "interceptors.RateLimit: by is nil: use interceptors.ByCaller, interceptors.ByClaim or a function of your own"},
+		{"no rate", 0, 1, interceptors.ByCaller,
+			"interceptors.RateLimit: 0 requests a second let none through: set a rate above zero"},
+		{"not a number", math.NaN(), 1, interceptors.ByCaller,
+			"interceptors.RateLimit: NaN requests a second let none through: set a rate above zero"},
+		{"no burst", 1, 0, interceptors.ByCaller,
+			"interceptors.RateLimit: a burst of 0 lets no request through: set at least 1"},
+		{"no key", 1, 1, nil,
+			"interceptors.RateLimit: by is nil: use interceptors.ByCaller, interceptors.ByClaim or a function of your own"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -80,7 +84,8 @@ func TestRateLimit_ByCaller(t *testing.T) {
 func TestRateLimit_WithRetry(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
-		require.NoError(t, bus.Serve(b.Connect("clock.example"), clock{}, bus.Intercept(rateLimit(t, 1, 1, interceptors.ByCaller))))
+		require.NoError(t, bus.Serve(b.Connect("clock.example"), clock{},
+			bus.Intercept(rateLimit(t, 1, 1, interceptors.ByCaller))))
 		caller := b.Connect("caller.example", bus.WithInterceptors(interceptors.Retry()))
 		began := time.Now()
 		for range 4 {
@@ -96,7 +101,8 @@ func TestRateLimit_ByClaim(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
 	issuer := bustest.NewIssuer(t)
-	require.NoError(t, bus.Serve(b.Connect("clock.example", issuer.Trust()), clock{}, bus.Intercept(rateLimit(t, 1e-6, 1, interceptors.ByClaim("sub")))))
+	require.NoError(t, bus.Serve(b.Connect("clock.example", issuer.Trust()), clock{},
+		bus.Intercept(rateLimit(t, 1e-6, 1, interceptors.ByClaim("sub")))))
 	ask := func(host, token string) int {
 		caller := b.Connect(host)
 		return bus.StatusOf(caller.Call(bus.WithActor(t.Context(), token), "https://clock.example/now", nil, nil))

@@ -78,10 +78,12 @@ func TestRetry_Pauses(t *testing.T) {
 		calls       int
 	}{
 		{"grow", []error{again, again, again}, 0, 350 * time.Millisecond, 700 * time.Millisecond, 4},
-		{"up to the longest", []error{again, again, again, again, again, again}, 0, 1750 * time.Millisecond, 3500 * time.Millisecond, 7},
+		{"up to the longest", []error{again, again, again, again, again, again}, 0, 1750 * time.Millisecond,
+			3500 * time.Millisecond, 7},
 		{"as the service suggests", []error{busy, busy}, 0, 6 * time.Second, 6150 * time.Millisecond, 3},
 		{"not beyond the deadline", []error{again, busy}, 3 * time.Second, 50 * time.Millisecond, 100 * time.Millisecond, 2},
-		{"not beyond the default", []error{busy, busy, busy, busy, busy, busy, busy}, 0, 18 * time.Second, 20 * time.Second, 7},
+		{"not beyond the default", []error{busy, busy, busy, busy, busy, busy, busy}, 0, 18 * time.Second,
+			20 * time.Second, 7},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -93,7 +95,8 @@ func TestRetry_Pauses(t *testing.T) {
 					ctx = limited
 				}
 				inside := &script{ends: test.ends}
-				retry := interceptors.Retry(interceptors.WithBackoff(100*time.Millisecond, time.Second), interceptors.WithBackoff(0, 0))
+				retry := interceptors.Retry(interceptors.WithBackoff(100*time.Millisecond, time.Second),
+					interceptors.WithBackoff(0, 0))
 				_ = retry(inside.call)(ctx, clientCall())
 				assert.Equal(t, test.calls, inside.calls)
 				assert.GreaterOrEqual(t, time.Since(began), test.least)

@@ -51,7 +51,8 @@ func (s *Series) Observe(took time.Duration, status int) {
 
 // Counts are what a series has counted.
 type Counts struct {
-	Buckets []int64       `json:"buckets"` // calls by duration, as many as Bounds and one, not added up; none at the end are left out
+	// calls by duration, as many as Bounds and one, not added up; none at the end are left out
+	Buckets []int64       `json:"buckets"`
 	Took    time.Duration `json:"took"`    // of all together, in nanoseconds
 	Refused int64         `json:"refused"` // that ended with a status of 400 to 499
 	Failed  int64         `json:"failed"`  // that ended with a status of 500 or above

@@ -54,7 +54,8 @@ func TestQuantile(t *testing.T) {
 		t.Errorf("of no calls: %s", got)
 	}
 	even := metrics.Counts{Buckets: []int64{0, 0, 0, 0, 0, 100}} // 1 ms to 2.5 ms
-	for share, want := range map[float64]time.Duration{0.5: 1750 * time.Microsecond, 1: 2500 * time.Microsecond, 0.01: 1015 * time.Microsecond} {
+	for share, want := range map[float64]time.Duration{0.5: 1750 * time.Microsecond, 1: 2500 * time.Microsecond,
+		0.01: 1015 * time.Microsecond} {
 		if got := even.Quantile(share); got != want {
 			t.Errorf("%v: %s, want %s", share, got, want)
 		}
@@ -131,12 +132,15 @@ func TestText(t *testing.T) {
 	text := new(metrics.Text)
 	text.Gauge("up", "Whether\nit is \\ up.", 1)
 	text.Counter("calls_total", "Calls.", 3, metrics.Label{Name: "from", Value: "a \"b\"\n\\c\xff"})
-	text.Counter("calls_total", "Calls.", 1e21, metrics.Label{Name: "from", Value: "d"}, metrics.Label{Name: "to", Value: "e"})
-	text.Histogram("took_seconds", "Time.", metrics.Counts{Buckets: []int64{1, 2}, Took: time.Second}, metrics.Label{Name: "to", Value: "e"})
+	text.Counter("calls_total", "Calls.", 1e21, metrics.Label{Name: "from", Value: "d"},
+		metrics.Label{Name: "to", Value: "e"})
+	text.Histogram("took_seconds", "Time.", metrics.Counts{Buckets: []int64{1, 2}, Took: time.Second},
+		metrics.Label{Name: "to", Value: "e"})
 	for _, want := range []string{
 		"# HELP up Whether\\nit is \\\\ up.\n# TYPE up gauge\nup 1\n",
 		"# TYPE calls_total counter\ncalls_total{from=\"a \\\"b\\\"\\n\\\\c�\"} 3\ncalls_total{from=\"d\",to=\"e\"} 1e+21\n",
-		"# TYPE took_seconds histogram\ntook_seconds_bucket{to=\"e\",le=\"5e-05\"} 1\ntook_seconds_bucket{to=\"e\",le=\"0.0001\"} 3\n",
+		"# TYPE took_seconds histogram\ntook_seconds_bucket{to=\"e\",le=\"5e-05\"} " +
+			"1\ntook_seconds_bucket{to=\"e\",le=\"0.0001\"} 3\n",
 		"took_seconds_bucket{to=\"e\",le=\"+Inf\"} 3\ntook_seconds_sum{to=\"e\"} 1\ntook_seconds_count{to=\"e\"} 3\n",
 	} {
 		if !strings.Contains(text.String(), want) {

@@ -116,7 +116,8 @@ func (m *meters) option(of series) metric.RecordOption {
 
 func (s series) attributes() []attribute.KeyValue {
 	attributes := []attribute.KeyValue{
-		attribute.String("url.scheme", scheme), attribute.String("http.request.method", s.method), attribute.Int("http.response.status_code", s.status),
+		attribute.String("url.scheme", scheme), attribute.String("http.request.method", s.method),
+		attribute.Int("http.response.status_code", s.status),
 	}
 	failed := http.StatusBadRequest
 	if s.served != nil {

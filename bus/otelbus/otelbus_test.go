@@ -42,7 +42,8 @@ func (r tracedRelay) Add(ctx context.Context, x, y int) (sum int, err error) {
 
 // Divide calls another service, and reports its baggage.
 func (r tracedRelay) Divide(ctx context.Context, x, y int) (customer string, err error) {
-	return baggage.FromContext(ctx).Member("customer").Value(), r.conn.Call(ctx, kit.CalculatorURL+"/divide", bus.Args{"x": x, "y": y}, nil)
+	return baggage.FromContext(ctx).Member("customer").Value(),
+		r.conn.Call(ctx, kit.CalculatorURL+"/divide", bus.Args{"x": x, "y": y}, nil)
 }
 
 func attributeOf(span tracetest.SpanStub, name string) string {
@@ -98,7 +99,8 @@ func TestTrace_OfError(t *testing.T) {
 		callee := w.Connect(kit.CalculatorHost, traced)
 		kit.Serve(t, callee, kit.Calculator{})
 		caller := w.Connect("caller.example", traced)
-		for path, statuses := range map[string][2]codes.Code{"/divide": {codes.Unset, codes.Error}, "/broken": {codes.Error, codes.Error}, "/panic": {codes.Error, codes.Error}, "/exit": {codes.Error, codes.Error}} {
+		for path, statuses := range map[string][2]codes.Code{"/divide": {codes.Unset, codes.Error},
+			"/broken": {codes.Error, codes.Error}, "/panic": {codes.Error, codes.Error}, "/exit": {codes.Error, codes.Error}} {
 			spans.Reset()
 			err := caller.Call(t.Context(), kit.CalculatorURL+path, bus.Args{"x": 1}, nil)
 			ended := spans.GetSpans()
@@ -133,12 +135,14 @@ func TestTrace_ThatTheServerBegan(t *testing.T) {
 	t.Parallel()
 	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
 		spans := tracetest.NewInMemoryExporter()
-		callee := w.Connect("failing.example", otelbus.Observe(otelbus.WithTracerProvider(tracesdk.NewTracerProvider(tracesdk.WithSyncer(spans)))))
+		callee := w.Connect("failing.example",
+			otelbus.Observe(otelbus.WithTracerProvider(tracesdk.NewTracerProvider(tracesdk.WithSyncer(spans)))))
 		kit.Serve(t, callee, failing{})
 		for _, path := range []string{"function", "returned", "written"} {
 			spans.Reset()
 			err := w.Connect("caller.example").Call(t.Context(), "GET https://failing.example/"+path+"?why=missing", nil, nil)
-			if failed, trace := kit.AsBusError(t, err), spans.GetSpans()[0].SpanContext.TraceID().String(); failed.TraceID != trace {
+			if failed, trace := kit.AsBusError(t,
+				err), spans.GetSpans()[0].SpanContext.TraceID().String(); failed.TraceID != trace {
 				t.Errorf("%s: trace %q, want %s", path, failed.TraceID, trace)
 			}
 		}
@@ -182,10 +186,12 @@ func TestTrace_FromSeveralLines(t *testing.T) {
 		traced := otelbus.Observe(otelbus.WithTracerProvider(tracesdk.NewTracerProvider()))
 		callee := w.Connect("library.example", traced)
 		var state, bag string
-		require.NoError(t, callee.Handle(http.MethodGet, "/books", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-			of := baggage.FromContext(r.Context())
-			state, bag = trace.SpanContextFromContext(r.Context()).TraceState().String(), of.Member("customer").Value()+" "+of.Member("shop").Value()
-		})))
+		require.NoError(t, callee.Handle(http.MethodGet, "/books",
+			http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				of := baggage.FromContext(r.Context())
+				state, bag = trace.SpanContextFromContext(r.Context()).TraceState().String(), of.Member("customer").Value()+" "+
+					of.Member("shop").Value()
+			})))
 		request := kit.MustRequest(t, "https://library.example/books")
 		request.Header = http.Header{
 			"Traceparent": {"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"},
@@ -220,16 +226,26 @@ func TestMeterProvider(t *testing.T) {
 		counted := collect(t, reader)
 		const to = "server.address=" + kit.CalculatorHost + ",server.port="
 		for name, want := range map[string]uint64{
-			"http.server http.request.method=GET,http.response.status_code=200,http.route=/add," + to + "443,url.scheme=https":                    3,
-			"http.server http.request.method=GET,http.response.status_code=200,http.route=/add," + to + "444,url.scheme=https":                    1,
-			"http.server http.request.method=POST,http.response.status_code=422,http.route=/divide," + to + "443,url.scheme=https":                1,
-			"http.server error.type=500,http.request.method=POST,http.response.status_code=500,http.route=/broken," + to + "443,url.scheme=https": 1,
-			"http.server http.request.method=_OTHER,http.response.status_code=404,http.route=/any," + to + "443,url.scheme=https":                 1,
-			"http.client http.request.method=GET,http.response.status_code=200," + to + "443,url.scheme=https":                                    3,
-			"http.client http.request.method=GET,http.response.status_code=200," + to + "444,url.scheme=https":                                    1,
-			"http.client error.type=422,http.request.method=POST,http.response.status_code=422," + to + "443,url.scheme=https":                    1,
-			"http.client error.type=500,http.request.method=POST,http.response.status_code=500," + to + "443,url.scheme=https":                    1,
-			"http.client error.type=404,http.request.method=_OTHER,http.response.status_code=404," + to + "443,url.scheme=https":                  1,
+			"http.server http.request.method=GET,http.response.status_code=200,http.route=/add," + to +
+				"443,url.scheme=https": 3,
+			"http.server http.request.method=GET,http.response.status_code=200,http.route=/add," + to +
+				"444,url.scheme=https": 1,
+			"http.server http.request.method=POST,http.response.status_code=422,http.route=/divide," + to +
+				"443,url.scheme=https": 1,
+			"http.server error.type=500,http.request.method=POST,http.response.status_code=500,http.route=/broken," + to +
+				"443,url.scheme=https": 1,
+			"http.server http.request.method=_OTHER,http.response.status_code=404,http.route=/any," + to +
+				"443,url.scheme=https": 1,
+			"http.client http.request.method=GET,http.response.status_code=200," + to +
+				"443,url.scheme=https": 3,
+			"http.client http.request.method=GET,http.response.status_code=200," + to +
+				"444,url.scheme=https": 1,
+			"http.client error.type=422,http.request.method=POST,http.response.status_code=422," + to +
+				"443,url.scheme=https": 1,
+			"http.client error.type=500,http.request.method=POST,http.response.status_code=500," + to +
+				"443,url.scheme=https": 1,
+			"http.client error.type=404,http.request.method=_OTHER,http.response.status_code=404," + to +
+				"443,url.scheme=https": 1,
 		} {
 			t.Run(name, func(t *testing.T) {
 				if counted[name] != want {
@@ -260,7 +276,8 @@ func collect(t *testing.T, reader metric.Reader) map[string]uint64 {
 				if status, _ := point.Attributes.Value("http.response.status_code"); status.Type() != attribute.INT64 {
 					t.Errorf("a status is a %s", status.Type())
 				}
-				counted[strings.TrimSuffix(each.Name, ".request.duration")+" "+point.Attributes.Encoded(attribute.DefaultEncoder())] += point.Count
+				counted[strings.TrimSuffix(each.Name, ".request.duration")+" "+
+					point.Attributes.Encoded(attribute.DefaultEncoder())] += point.Count
 			}
 		}
 	}
@@ -292,12 +309,14 @@ func TestMetrics_InventedPortsAreNotCounted(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
 	reader := metric.NewManualReader()
-	caller := b.Connect("caller.example", otelbus.Observe(otelbus.WithMeterProvider(metric.NewMeterProvider(metric.WithReader(reader)))))
+	caller := b.Connect("caller.example",
+		otelbus.Observe(otelbus.WithMeterProvider(metric.NewMeterProvider(metric.WithReader(reader)))))
 	callee := b.Connect(kit.CalculatorHost)
 	kit.Serve(t, callee, kit.Calculator{})
 	const ports, kept = 600, 512
 	for port := range ports {
-		if err := caller.Call(t.Context(), fmt.Sprintf("GET https://%s:%d/add", kit.CalculatorHost, 1000+port), nil, nil); bus.StatusOf(err) != 404 {
+		if err := caller.Call(t.Context(), fmt.Sprintf("GET https://%s:%d/add", kit.CalculatorHost, 1000+port), nil,
+			nil); bus.StatusOf(err) != 404 {
 			t.Fatal(err)
 		}
 	}
@@ -307,7 +326,8 @@ func TestMetrics_InventedPortsAreNotCounted(t *testing.T) {
 	got := counted["http.client "+of+"http.request.method=GET,"+others]
 	assert.Equal(t, uint64(ports-kept), got)
 	assert.Len(t, counted, kept+2)
-	if got := counted["http.client http.request.method=GET,http.response.status_code=200,server.address="+kit.CalculatorHost+",server.port=443,url.scheme=https"]; got != 1 {
+	if got := counted["http.client http.request.method=GET,http.response.status_code=200,server.address="+
+		kit.CalculatorHost+",server.port=443,url.scheme=https"]; got != 1 {
 		t.Errorf("the real port is counted %d times", got)
 	}
 }
@@ -317,11 +337,13 @@ func TestStatus_WithoutAReason(t *testing.T) {
 	t.Parallel()
 	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
 		spans := tracetest.NewInMemoryExporter()
-		callee := w.Connect("plain.example", otelbus.Observe(otelbus.WithTracerProvider(tracesdk.NewTracerProvider(tracesdk.WithSyncer(spans)))))
+		callee := w.Connect("plain.example",
+			otelbus.Observe(otelbus.WithTracerProvider(tracesdk.NewTracerProvider(tracesdk.WithSyncer(spans)))))
 		kit.Serve(t, callee, plain{})
 		for status, want := range map[int]codes.Code{500: codes.Error, 503: codes.Error, 404: codes.Unset} {
 			spans.Reset()
-			if err := w.Connect("caller.example").Call(t.Context(), fmt.Sprint("GET https://plain.example/function?status=", status), nil, nil); bus.StatusOf(err) != status {
+			if err := w.Connect("caller.example").Call(t.Context(),
+				fmt.Sprint("GET https://plain.example/function?status=", status), nil, nil); bus.StatusOf(err) != status {
 				t.Fatal(err)
 			}
 			if got := spans.GetSpans()[0].Status.Code; got != want {
@@ -336,9 +358,11 @@ func TestObserve_RejectedCall(t *testing.T) {
 	t.Parallel()
 	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
 		spans := tracetest.NewInMemoryExporter()
-		callee := w.Connect("plain.example", otelbus.Observe(otelbus.WithTracerProvider(tracesdk.NewTracerProvider(tracesdk.WithSyncer(spans)))))
+		callee := w.Connect("plain.example",
+			otelbus.Observe(otelbus.WithTracerProvider(tracesdk.NewTracerProvider(tracesdk.WithSyncer(spans)))))
 		kit.Serve(t, callee, plain{}, bus.RequireClaims("admin == true"))
-		if err := w.Connect("caller.example").Call(t.Context(), "GET https://plain.example/function", nil, nil); bus.StatusOf(err) != http.StatusUnauthorized {
+		if err := w.Connect("caller.example").Call(t.Context(), "GET https://plain.example/function", nil,
+			nil); bus.StatusOf(err) != http.StatusUnauthorized {
 			t.Fatal(err)
 		}
 		got := spans.GetSpans()
@@ -353,7 +377,8 @@ func TestObserve_ProcessProviders(t *testing.T) { //nolint:paralleltest // sets 
 	callee := b.Connect("plain.example", otelbus.Observe())
 	kit.Serve(t, callee, plain{})
 	otel.SetTracerProvider(tracesdk.NewTracerProvider(tracesdk.WithSyncer(spans)))
-	require.NoError(t, b.Connect("caller.example").Call(t.Context(), "GET https://plain.example/function?status=200", nil, nil))
+	require.NoError(t, b.Connect("caller.example").Call(t.Context(),
+		"GET https://plain.example/function?status=200", nil, nil))
 	if got := len(spans.GetSpans()); got != 1 {
 		t.Errorf("%d spans, want 1", got)
 	}
@@ -394,7 +419,8 @@ func TestTrace_Names(t *testing.T) {
 				require.NoError(t, err)
 			}, "GET /add", "/add", "GET /add", "GET"},
 			{"a multicast", func() {
-				for _, err := range bus.NewOperation[sum, struct{}](caller, kit.CalculatorURL+"/add").Multicast(t.Context(), sum{}) {
+				for _, err := range bus.NewOperation[sum, struct{}](caller,
+					kit.CalculatorURL+"/add").Multicast(t.Context(), sum{}) {
 					require.NoError(t, err)
 				}
 			}, "POST /add", "/add", "POST /add", "POST"},
@@ -405,7 +431,8 @@ func TestTrace_Names(t *testing.T) {
 				require.NoError(t, caller.Call(t.Context(), kit.CalculatorURL+"/add", bus.Args{"x": 1}, nil))
 			}, "POST", "", "POST /add", "POST"},
 			{"an HTTP request", func() { do("GET", kit.CalculatorURL+"/sums/1/2") }, "GET", "", "GET /sums/{x}/{rest+}", "GET"},
-			{"another method", func() { do("BREW", kit.CalculatorURL+"/sums/1/2") }, "HTTP", "", "HTTP /sums/{x}/{rest+}", "_OTHER"},
+			{"another method", func() { do("BREW", kit.CalculatorURL+"/sums/1/2") }, "HTTP", "",
+				"HTTP /sums/{x}/{rest+}", "_OTHER"},
 		} {
 			spans.Reset()
 			test.call()

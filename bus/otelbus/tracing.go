@@ -69,7 +69,8 @@ func (t *tracing) begin(ctx context.Context, x *bus.Exchange) (context.Context, 
 	if method != x.Method {
 		attributes = append(attributes, attribute.String("http.request.method_original", x.Method))
 	}
-	ctx, span := t.tracer.Start(ctx, spanName(method, x.Route), trace.WithSpanKind(kind), trace.WithAttributes(attributes...))
+	ctx, span := t.tracer.Start(ctx, spanName(method, x.Route), trace.WithSpanKind(kind),
+		trace.WithAttributes(attributes...))
 	if spanContext := span.SpanContext(); spanContext.HasTraceID() { // a disabled provider has no trace ID
 		x.SetTraceID(spanContext.TraceID().String())
 	}
@@ -101,7 +102,8 @@ func finish(span trace.Span, x *bus.Exchange, err error) {
 	case x.Multicast && x.Side == bus.ClientSide:
 		span.SetAttributes(attribute.Int("busline.answers", x.Answers))
 	case x.Side == bus.ClientSide && x.Response != nil:
-		span.SetAttributes(attribute.String("messaging.message.id", x.Response.MsgID), attribute.String("network.peer.address", x.Response.FromID+"."+x.Response.FromHost))
+		span.SetAttributes(attribute.String("messaging.message.id", x.Response.MsgID),
+			attribute.String("network.peer.address", x.Response.FromID+"."+x.Response.FromHost))
 	}
 	if status >= http.StatusInternalServerError || x.Side == bus.ClientSide && status >= http.StatusBadRequest {
 		span.SetAttributes(attribute.String("error.type", strconv.Itoa(status)))

@@ -77,11 +77,13 @@ func splitHost(u *url.URL) (host string, port int, err error) {
 		return "", 0, malformed("URL scheme %s: neither https nor http; an address is https://<host>/<path>", quote(u.Scheme))
 	}
 	if strings.HasPrefix(u.Host, "[") && strings.Contains(u.Host, ":") {
-		return "", 0, malformed("host %s: an IPv6 address is no host of the bus; write the name under which the service is connected", quote(u.Host))
+		return "", 0, malformed("host %s: an IPv6 address is no host of the bus; write the name under which the service is "+
+			"connected", quote(u.Host))
 	}
 	host, digits, colon := strings.Cut(u.Host, ":")
 	if colon && digits == "" && strings.HasPrefix(u.Path, "//") && endsInScheme(host) {
-		return "", 0, malformed("URL: has two schemes; a host is written without one, calculator.example, and an address with one, https://<host>/<path>")
+		return "", 0, malformed("URL: has two schemes; a host is written without one, calculator.example, " +
+			"and an address with one, https://<host>/<path>")
 	}
 	if digits != "" {
 		if port, err = parsePort(digits); err != nil {

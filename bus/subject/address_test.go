@@ -19,25 +19,33 @@ func TestFromURL_Refuses(t *testing.T) {
 		url    url.URL
 		detail string
 	}{
-		"no scheme":       {"GET", url.URL{Host: "h"}, `URL scheme "": neither https nor http; an address is https://<host>/<path>`},
-		"other scheme":    {"GET", url.URL{Scheme: "ftp", Host: "h"}, `URL scheme "ftp": neither https nor http; an address is https://<host>/<path>`},
-		"opaque":          {"GET", url.URL{Scheme: "https", Opaque: "h/x"}, `URL: contains user information, or no // before the host; write https://host/path`},
-		"user":            {"GET", url.URL{Scheme: "https", Host: "evil", User: url.User("calculator.example")}, `URL: contains user information, or no // before the host; write https://host/path`},
-		"no host":         {"GET", url.URL{Scheme: "https", Path: "/x"}, `host "": label ""` + label},
-		"empty label":     {"GET", url.URL{Scheme: "https", Host: "a..b"}, `host "a..b": label ""` + label},
-		"leading dot":     {"GET", url.URL{Scheme: "https", Host: ".a"}, `host ".a": label ""` + label},
-		"trailing dot":    {"GET", url.URL{Scheme: "https", Host: "a."}, `host "a.": label ""` + label},
-		"wildcards":       {"GET", url.URL{Scheme: "https", Host: "*.>"}, `host "*.>": label "*"` + label},
-		"divider":         {"GET", url.URL{Scheme: "https", Host: "a.|.b"}, `host "a.|.b": label "|"` + label},
-		"underscore":      {"GET", url.URL{Scheme: "https", Host: "a_b"}, `host "a_b": label "a_b"` + label},
-		"blank":           {"GET", url.URL{Scheme: "https", Host: "a b"}, `host "a b": label "a b"` + label},
-		"line break":      {"GET", url.URL{Scheme: "https", Host: "a\r\nb"}, `host "a\r\nb": label "a\r\nb"` + label},
-		"escape":          {"GET", url.URL{Scheme: "https", Host: "a%2eb"}, `host "a%2eb": label "a%2eb"` + label},
-		"outer hyphen":    {"GET", url.URL{Scheme: "https", Host: "a-.b"}, `host "a-.b": label "a-"` + label},
-		"IPv6":            {"GET", url.URL{Scheme: "https", Host: "[::1]"}, `host "[::1]": an IPv6 address is no host of the bus; write the name under which the service is connected`},
-		"IPv6 and port":   {"GET", url.URL{Scheme: "https", Host: "[::1]:443"}, `host "[::1]:443": an IPv6 address is no host of the bus; write the name under which the service is connected`},
-		"two schemes":     {"GET", url.URL{Scheme: "https", Host: "https:", Path: "//h/x"}, `URL: has two schemes; a host is written without one, calculator.example, and an address with one, https://<host>/<path>`},
-		"of an instance":  {"GET", url.URL{Scheme: "https", Host: "k3x.http:", Path: "//h/x"}, `URL: has two schemes; a host is written without one, calculator.example, and an address with one, https://<host>/<path>`},
+		"no scheme": {"GET", url.URL{Host: "h"},
+			`URL scheme "": neither https nor http; an address is https://<host>/<path>`},
+		"other scheme": {"GET", url.URL{Scheme: "ftp", Host: "h"},
+			`URL scheme "ftp": neither https nor http; an address is https://<host>/<path>`},
+		"opaque": {"GET", url.URL{Scheme: "https", Opaque: "h/x"},
+			`URL: contains user information, or no // before the host; write https://host/path`},
+		"user": {"GET", url.URL{Scheme: "https", Host: "evil", User: url.User("calculator.example")},
+			`URL: contains user information, or no // before the host; write https://host/path`},
+		"no host":      {"GET", url.URL{Scheme: "https", Path: "/x"}, `host "": label ""` + label},
+		"empty label":  {"GET", url.URL{Scheme: "https", Host: "a..b"}, `host "a..b": label ""` + label},
+		"leading dot":  {"GET", url.URL{Scheme: "https", Host: ".a"}, `host ".a": label ""` + label},
+		"trailing dot": {"GET", url.URL{Scheme: "https", Host: "a."}, `host "a.": label ""` + label},
+		"wildcards":    {"GET", url.URL{Scheme: "https", Host: "*.>"}, `host "*.>": label "*"` + label},
+		"divider":      {"GET", url.URL{Scheme: "https", Host: "a.|.b"}, `host "a.|.b": label "|"` + label},
+		"underscore":   {"GET", url.URL{Scheme: "https", Host: "a_b"}, `host "a_b": label "a_b"` + label},
+		"blank":        {"GET", url.URL{Scheme: "https", Host: "a b"}, `host "a b": label "a b"` + label},
+		"line break":   {"GET", url.URL{Scheme: "https", Host: "a\r\nb"}, `host "a\r\nb": label "a\r\nb"` + label},
+		"escape":       {"GET", url.URL{Scheme: "https", Host: "a%2eb"}, `host "a%2eb": label "a%2eb"` + label},
+		"outer hyphen": {"GET", url.URL{Scheme: "https", Host: "a-.b"}, `host "a-.b": label "a-"` + label},
+		"IPv6": {"GET", url.URL{Scheme: "https", Host: "[::1]"},
+			`host "[::1]": an IPv6 address is no host of the bus; write the name under which the service is connected`},
+		"IPv6 and port": {"GET", url.URL{Scheme: "https", Host: "[::1]:443"},
+			`host "[::1]:443": an IPv6 address is no host of the bus; write the name under which the service is connected`},
+		"two schemes": {"GET", url.URL{Scheme: "https", Host: "https:", Path: "//h/x"},
+			`URL: has two schemes; a host is written without one, calculator.example, and an address with one, https://<host>/<path>`},
+		"of an instance": {"GET", url.URL{Scheme: "https", Host: "k3x.http:", Path: "//h/x"},
+			`URL: has two schemes; a host is written without one, calculator.example, and an address with one, https://<host>/<path>`},
 		"bracketed name":  {"GET", url.URL{Scheme: "https", Host: "[a]"}, `host "[a]": label "[a]"` + label},
 		"Kelvin sign":     {"GET", url.URL{Scheme: "https", Host: "\u212a"}, "host \"\u212a\": label \"\u212a\"" + label},
 		"international":   {"GET", url.URL{Scheme: "https", Host: "bücher"}, `host "bücher": label "bücher"` + label},
@@ -52,9 +60,10 @@ func TestFromURL_Refuses(t *testing.T) {
 		"no method":       {"", url.URL{Scheme: "https", Host: "h"}, `method "": not a word of A-Z such as GET`},
 		"lower case":      {"get", url.URL{Scheme: "https", Host: "h"}, `method "get": not a word of A-Z such as GET`},
 		"method with dot": {"A.B", url.URL{Scheme: "https", Host: "h"}, `method "A.B": not a word of A-Z such as GET`},
-		"smuggling":       {"GET /x HTTP/1.1\r\n", url.URL{Scheme: "https", Host: "h"}, `method "GET /x HTTP/1.1\r\n": not a word of A-Z such as GET`},
-		"relative path":   {"GET", url.URL{Scheme: "https", Host: "h", Path: "x"}, `path "x": does not begin with a slash`},
-		"asterisk form":   {"OPTIONS", url.URL{Scheme: "https", Host: "h", Path: "*"}, `path "*": does not begin with a slash`},
+		"smuggling": {"GET /x HTTP/1.1\r\n", url.URL{Scheme: "https", Host: "h"},
+			`method "GET /x HTTP/1.1\r\n": not a word of A-Z such as GET`},
+		"relative path": {"GET", url.URL{Scheme: "https", Host: "h", Path: "x"}, `path "x": does not begin with a slash`},
+		"asterisk form": {"OPTIONS", url.URL{Scheme: "https", Host: "h", Path: "*"}, `path "*": does not begin with a slash`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -96,7 +105,8 @@ func TestCheckHost_OfACall(t *testing.T) {
 		require.NoError(t, err, name)
 		assert.Equal(t, address, got, name)
 	}
-	for _, host := range []string{"", "A.b", "x" + longest, "k3-q27abcd." + longest, "x.k3xq27abcd." + longest, "x." + longest} {
+	for _, host := range []string{"", "A.b", "x" + longest, "k3-q27abcd." + longest, "x.k3xq27abcd." + longest,
+		"x." + longest} {
 		if subject.CheckCalledHost(host) == nil {
 			t.Errorf("%s can be called", host)
 		}
@@ -121,9 +131,11 @@ func TestCheckPlane(t *testing.T) {
 		assert.NoError(t, subject.CheckPlane(plane))
 	}
 	for _, plane := range []string{"", "a.b", "*", "$SYS", "a~b", "é"} {
-		wantError(t, subject.CheckPlane(plane), 400, `plane "`+plane+`": not 1 to 64 characters of letters, digits, "-" and "_"`)
+		wantError(t, subject.CheckPlane(plane), 400,
+			`plane "`+plane+`": not 1 to 64 characters of letters, digits, "-" and "_"`)
 	}
-	wantError(t, subject.CheckPlane(longest+"p"), 400, `plane "`+longest+`"…: not 1 to 64 characters of letters, digits, "-" and "_"`)
+	wantError(t, subject.CheckPlane(longest+"p"), 400,
+		`plane "`+longest+`"…: not 1 to 64 characters of letters, digits, "-" and "_"`)
 }
 
 func TestCheckPort(t *testing.T) {

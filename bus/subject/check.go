@@ -28,7 +28,8 @@ func CheckHost(host string) error {
 // CheckCalledHost returns an error unless host can be called: a hostname, with or without an instance ID and a dot
 // before it. An ID of 10 bytes, like those of [NewID], does not count towards the 253 bytes.
 func CheckCalledHost(host string) error {
-	if id, rest, ok := strings.Cut(host, "."); ok && len(host) > maxHostLength && len(id) == idLength && CheckID(id) == nil {
+	if id, rest, ok := strings.Cut(host, "."); ok && len(host) > maxHostLength && len(id) == idLength &&
+		CheckID(id) == nil {
 		return CheckHost(rest)
 	}
 	return CheckHost(host)

@@ -24,7 +24,8 @@ func Unescape(token string) (string, error) {
 	}
 	segment, err := url.PathUnescape(token)
 	if err != nil || Escape(segment) != token {
-		return "", malformed(`token %s: contains something other than letters, digits, "-", "_", "~" and upper-case escapes`, quote(token))
+		return "", malformed(`token %s: contains something other than letters, digits, "-", "_", "~" and upper-case escapes`,
+			quote(token))
 	}
 	return segment, nil
 }
@@ -64,7 +65,8 @@ func relative(path string) (string, error) {
 func decode(escaped string) (string, error) {
 	segment, err := url.PathUnescape(escaped)
 	if err != nil {
-		return "", malformed("path segment %s: a percent sign without two hex digits; write %%25 for the sign itself", quote(escaped))
+		return "", malformed("path segment %s: a percent sign without two hex digits; write %%25 for the sign itself",
+			quote(escaped))
 	}
 	return segment, nil
 }

@@ -27,7 +27,8 @@ func TestEscape_EveryByte(t *testing.T) {
 
 func TestEscape(t *testing.T) {
 	t.Parallel()
-	tests := map[string]string{"": "%", "%": "%25", "add": "add", "b.txt": "b%2Etxt", "a/b": "a%2Fb", "é": "%C3%A9", "a\xff": "a%FF"}
+	tests := map[string]string{"": "%", "%": "%25", "add": "add", "b.txt": "b%2Etxt", "a/b": "a%2Fb", "é": "%C3%A9",
+		"a\xff": "a%FF"}
 	for segment, token := range tests {
 		if got := subject.Escape(segment); got != token {
 			t.Errorf("segment %q is %q, want %q", segment, got, token)

@@ -20,5 +20,6 @@ func NewID() string {
 
 // Joins reports whether text is first, a dot and second, as an instance is its ID and its host.
 func Joins(text, first, second string) bool {
-	return len(text) == len(first)+1+len(second) && text[:len(first)] == first && text[len(first)] == '.' && text[len(first)+1:] == second
+	return len(text) == len(first)+1+len(second) && text[:len(first)] == first && text[len(first)] == '.' &&
+		text[len(first)+1:] == second
 }

@@ -16,7 +16,8 @@ var golden = []struct{ method, url, subject, path string }{
 	{"POST", "https://calculator.example/add", "bus.443.example.calculator.|.POST.add", ""},
 	{"GET", "https://calculator.example/add?x=5&y=6#sum", "bus.443.example.calculator.|.GET.add", "/add"},
 	{"GET", "https://a.b.c/p/q", "bus.443.c.b.a.|.GET.p.q", ""},
-	{"GET", "https://k3xq27abcd.messaging.example/default-queue", "bus.443.example.messaging.k3xq27abcd.|.GET.default-queue", ""},
+	{"GET", "https://k3xq27abcd.messaging.example/default-queue",
+		"bus.443.example.messaging.k3xq27abcd.|.GET.default-queue", ""},
 	{"GET", "http://calculator.example/add", "bus.80.example.calculator.|.GET.add", ""},
 	{"GET", "https://CALCULATOR.Example:444/Add", "bus.444.example.calculator.|.GET.Add", ""},
 	{"GET", "https://calculator.example:/add", "bus.443.example.calculator.|.GET.add", ""},
@@ -88,17 +89,26 @@ func TestSubject_Refuses(t *testing.T) {
 		status  int
 		detail  string
 	}{
-		"no plane":      {"", ok, 400, `plane "": not 1 to 64 characters of letters, digits, "-" and "_"`},
-		"port":          {"bus", change(func(a *subject.Address) { a.Port = 0 }), 400, "port 0: not from 1 to 65535"},
-		"no host":       {"bus", change(func(a *subject.Address) { a.Host = "" }), 400, `host "": label "" is not 1 to 63 characters of a-z, 0-9 and inner hyphens`},
-		"any method":    {"bus", change(func(a *subject.Address) { a.Method = "*" }), 400, `method "*": not a word of A-Z such as GET`},
-		"relative":      {"bus", change(func(a *subject.Address) { a.Path = "x/y" }), 400, `path "x/y": does not begin with a slash`},
-		"bad escape":    {"bus", change(func(a *subject.Address) { a.Path = "/a/%zz" }), 400, `path segment "%zz": a percent sign without two hex digits; write %25 for the sign itself`},
-		"cut escape":    {"bus", change(func(a *subject.Address) { a.Path = "/%4" }), 400, `path segment "%4": a percent sign without two hex digits; write %25 for the sign itself`},
-		"long path":     {"bus", change(func(a *subject.Address) { a.Path = "/" + long }), 414, "subject: longer than 1024 bytes; shorten the path"},
-		"long escapes":  {"bus", change(func(a *subject.Address) { a.Path = "/" + strings.Repeat("%41", 1010) }), 414, "subject: longer than 1024 bytes; shorten the path"},
-		"long segments": {"bus", change(func(a *subject.Address) { a.Path = strings.Repeat("/a", 1900) }), 414, "subject: longer than 1024 bytes; shorten the path"},
-		"long method":   {"bus", change(func(a *subject.Address) { a.Method = strings.ToUpper(long) }), 414, "subject: longer than 1024 bytes; shorten the path"},
+		"no plane": {"", ok, 400, `plane "": not 1 to 64 characters of letters, digits, "-" and "_"`},
+		"port":     {"bus", change(func(a *subject.Address) { a.Port = 0 }), 400, "port 0: not from 1 to 65535"},
+		"no host": {"bus", change(func(a *subject.Address) { a.Host = "" }), 400,
+			`host "": label "" is not 1 to 63 characters of a-z, 0-9 and inner hyphens`},
+		"any method": {"bus", change(func(a *subject.Address) { a.Method = "*" }), 400,
+			`method "*": not a word of A-Z such as GET`},
+		"relative": {"bus", change(func(a *subject.Address) { a.Path = "x/y" }), 400,
+			`path "x/y": does not begin with a slash`},
+		"bad escape": {"bus", change(func(a *subject.Address) { a.Path = "/a/%zz" }), 400,
+			`path segment "%zz": a percent sign without two hex digits; write %25 for the sign itself`},
+		"cut escape": {"bus", change(func(a *subject.Address) { a.Path = "/%4" }), 400,
+			`path segment "%4": a percent sign without two hex digits; write %25 for the sign itself`},
+		"long path": {"bus", change(func(a *subject.Address) { a.Path = "/" + long }), 414,
+			"subject: longer than 1024 bytes; shorten the path"},
+		"long escapes": {"bus", change(func(a *subject.Address) { a.Path = "/" + strings.Repeat("%41", 1010) }), 414,
+			"subject: longer than 1024 bytes; shorten the path"},
+		"long segments": {"bus", change(func(a *subject.Address) { a.Path = strings.Repeat("/a", 1900) }), 414,
+			"subject: longer than 1024 bytes; shorten the path"},
+		"long method": {"bus", change(func(a *subject.Address) { a.Method = strings.ToUpper(long) }), 414,
+			"subject: longer than 1024 bytes; shorten the path"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -177,7 +187,8 @@ func TestParse_Refuses(t *testing.T) {
 func TestSubscription(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ got, want string }{
-		"endpoint":   {subject.Subscription("bus", "443", "calculator.example", "POST", "add"), "bus.443.example.calculator.|.POST.add"},
+		"endpoint": {subject.Subscription("bus", "443", "calculator.example", "POST", "add"),
+			"bus.443.example.calculator.|.POST.add"},
 		"any method": {subject.Subscription("bus", "443", "h", "*", "a", subject.Escape("")), "bus.443.h.|.*.a.%"},
 		"parameter":  {subject.Subscription("bus", "443", "h", "GET", "products", "*"), "bus.443.h.|.GET.products.*"},
 		"rest":       {subject.Subscription("p1", "*", "a.b.c", "*", ">"), "p1.*.c.b.a.|.*.>"},

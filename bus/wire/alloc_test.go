@@ -22,17 +22,26 @@ func TestAllocations(t *testing.T) {
 		most float64
 		run  func() error
 	}{
-		"AppendRequest":                   {0, func() error { buffer = wire.AppendRequest(buffer[:0], req); return nil }},
-		"AppendResponse":                  {0, func() error { buffer = wire.AppendResponse(buffer[:0], res); return nil }},
-		"RequestHead":                     {0, func() error { buffer = requestHead.AppendRequest(buffer[:0], req); return nil }},
-		"ResponseHead":                    {0, func() error { buffer = responseHead.AppendResponse(buffer[:0], res); return nil }},
+		"AppendRequest":  {0, func() error { buffer = wire.AppendRequest(buffer[:0], req); return nil }},
+		"AppendResponse": {0, func() error { buffer = wire.AppendResponse(buffer[:0], res); return nil }},
+		"RequestHead": {0, func() error {
+			buffer = requestHead.AppendRequest(buffer[:0], req)
+			return nil
+		}},
+		"ResponseHead": {0, func() error {
+			buffer = responseHead.AppendResponse(buffer[:0], res)
+			return nil
+		}},
 		"Reader.ParseRequest":             {0, func() error { return reader.ParseRequest(request, &kept) }},
 		"Reader.ParseResponse":            {0, func() error { return reader.ParseResponse(response, &keptResponse) }},
 		"Reader.ParseResponse of an ack":  {0, func() error { return reader.ParseResponse(ack, &keptResponse) }},
 		"ParseRequest with a used Header": {1, func() error { return wire.ParseRequest(request, &reused) }},
-		"ParseRequest":                    {2, func() error { var req wire.Request; return wire.ParseRequest(request, &req) }},
-		"ParseResponse":                   {2, func() error { var res wire.Response; return wire.ParseResponse(response, &res) }},
-		"ParseResponse of an ack":         {1, func() error { var res wire.Response; return wire.ParseResponse(ack, &res) }},
+		"ParseRequest": {2, func() error {
+			var req wire.Request
+			return wire.ParseRequest(request, &req)
+		}},
+		"ParseResponse":           {2, func() error { var res wire.Response; return wire.ParseResponse(response, &res) }},
+		"ParseResponse of an ack": {1, func() error { var res wire.Response; return wire.ParseResponse(ack, &res) }},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -107,7 +107,9 @@ const (
 // Limits of a message. The parsers refuse a message that exceeds the first two, and shorten a longer time budget to the
 // longest; the server refuses a call that is too deep.
 const (
-	MaxHeadBytes      = 80 << 10          // start line, fields and blank line: the most that an ingress accepts, 64 KiB and 8 KiB of URI, and the Bus- fields
+	// MaxHeadBytes is for start line, fields and blank line: the most that an ingress accepts, 64 KiB and 8 KiB of URI,
+	// and the Bus- fields.
+	MaxHeadBytes      = 80 << 10
 	MaxFields         = 256               // header fields, whatever their names
 	DefaultTimeBudget = 20 * time.Second  // of a request without one
 	MaxTimeBudget     = 600 * time.Second // of any request

@@ -36,7 +36,8 @@ func (h *head) fragment() (Fragment, error) {
 	value := h.value(fieldFragment)
 	part, ok := parseFragment(value)
 	if !ok {
-		return Fragment{}, malformed("header %s: %s is not a part and the number of parts, such as 1/3 or 1/*", fieldFragment, quote(value))
+		return Fragment{}, malformed("header %s: %s is not a part and the number of parts, such as 1/3 or 1/*", fieldFragment,
+			quote(value))
 	}
 	return part, nil
 }

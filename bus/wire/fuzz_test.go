@@ -24,8 +24,10 @@ func FuzzParseRequest(f *testing.F) {
 	f.Add(bytes.Replace(crlf(goldenRequest), []byte("Content-Type"), []byte("Pragma: no-cache\r\nTE: x\r\nX-A:\t\xff"), 1))
 	f.Add(bytes.Replace(crlf(goldenRequest), []byte("20000"), []byte("-5"), 1))
 	f.Add(bytes.Replace(crlf(goldenRequest), []byte("Content-Type"), []byte("Bus-Fragment: 2/3\r\nContent-Type"), 1))
-	f.Add(bytes.Replace(crlf(strings.TrimSuffix(goldenRequest, `{"x":5,"y":6}`)), []byte("Content-Length: 13"), []byte("X-A: b"), 1))
-	f.Add(bytes.Replace(crlf(goldenRequest), []byte("POST /add HTTP/1.1"), []byte("GET /add HTTP/1.1\r\nBus-Method: HEAD"), 1))
+	f.Add(bytes.Replace(crlf(strings.TrimSuffix(goldenRequest, `{"x":5,"y":6}`)), []byte("Content-Length: 13"),
+		[]byte("X-A: b"), 1))
+	f.Add(bytes.Replace(crlf(goldenRequest), []byte("POST /add HTTP/1.1"),
+		[]byte("GET /add HTTP/1.1\r\nBus-Method: HEAD"), 1))
 	f.Add([]byte(goldenRequest))
 	f.Add(crlf(goldenResponse))
 	f.Fuzz(func(t *testing.T, payload []byte) {
@@ -53,13 +55,15 @@ func FuzzParseResponse(f *testing.F) {
 	f.Add(bytes.Replace(crlf(goldenResponse), []byte("200 OK"), []byte("304"), 1))
 	f.Add(bytes.Replace(crlf(goldenResponse), []byte("Content-Type"), []byte("Bus-Fragment: 3/3\r\nContent-Type"), 1))
 	f.Add(bytes.Replace(crlf(goldenResponse), []byte("Content-Length: 10\r\n"), nil, 1))
-	f.Add(bytes.Replace(crlf(goldenResponse), []byte("Content-Type"), []byte("Bus-Content-Length: 0052428800\r\nContent-Type"), 1))
+	f.Add(bytes.Replace(crlf(goldenResponse), []byte("Content-Type"),
+		[]byte("Bus-Content-Length: 0052428800\r\nContent-Type"), 1))
 	f.Add([]byte(goldenResponse))
 	f.Add(crlf(goldenRequest))
 	f.Fuzz(func(t *testing.T, payload []byte) {
 		var res wire.Response
 		if err := wire.ParseResponse(payload, &res); err != nil {
-			sender := wire.Response{MsgID: res.MsgID, FromHost: res.FromHost, FromID: res.FromID, OpCode: res.OpCode, Queue: res.Queue}
+			sender := wire.Response{MsgID: res.MsgID, FromHost: res.FromHost, FromID: res.FromID, OpCode: res.OpCode,
+				Queue: res.Queue}
 			if !reflect.DeepEqual(res, sender) {
 				t.Errorf("%+v beside an error", res)
 			}
@@ -86,7 +90,8 @@ func FuzzParseResponse(f *testing.F) {
 // FuzzAppendRequest holds that no part of a request can add a line or a message.
 func FuzzAppendRequest(f *testing.F) {
 	f.Add("POST", "/add", "h", "web.example", "k3x", "m1", "X-A", "b", []byte("{}"))
-	f.Add("GET /x HTTP/1.1\r\n", "/\r\n\r\n", "h\r\nX: y", "a\r\n", "\nb", "\r", "X-A: b\r\nX-B", "\x00\r\n\r\nGET", []byte("\r\n"))
+	f.Add("GET /x HTTP/1.1\r\n", "/\r\n\r\n", "h\r\nX: y", "a\r\n", "\nb", "\r", "X-A: b\r\nX-B", "\x00\r\n\r\nGET",
+		[]byte("\r\n"))
 	f.Add("", "0", "0", "0", "0", "0", "0", "0", []byte("0"))
 	f.Fuzz(func(t *testing.T, method, target, host, fromHost, fromID, msgID, name, value string, body []byte) {
 		payload := wire.AppendRequest(nil, &wire.Request{
@@ -137,7 +142,8 @@ func checkRefused(t *testing.T, req *wire.Request, err error) {
 	if err.Error() == "" {
 		t.Error("an error without a detail")
 	}
-	sender := wire.Request{FromHost: req.FromHost, FromID: req.FromID, MsgID: req.MsgID, Target: req.Target, Fragment: req.Fragment}
+	sender := wire.Request{FromHost: req.FromHost, FromID: req.FromID, MsgID: req.MsgID, Target: req.Target,
+		Fragment: req.Fragment}
 	if !reflect.DeepEqual(*req, sender) || req.Target != "" && req.Target[0] != '/' {
 		t.Errorf("%+v beside error %v", req, err)
 	}

@@ -69,13 +69,16 @@ func drawHeader(t *rapid.T) wire.Header {
 }
 
 func drawFragment(t *rapid.T) wire.Fragment {
-	return wire.Fragment{Number: rapid.IntRange(-1, 3).Draw(t, "part"), Count: rapid.SampledFrom([]int{0, 1, 2, 12}).Draw(t, "parts")}
+	return wire.Fragment{Number: rapid.IntRange(-1, 3).Draw(t, "part"),
+		Count: rapid.SampledFrom([]int{0, 1, 2, 12}).Draw(t, "parts")}
 }
 
 func drawRequest(t *rapid.T) *wire.Request {
 	return &wire.Request{
-		Method: drawText(t, "method", "POST", "GET"), IsHead: rapid.Bool().Draw(t, "HEAD"), Target: drawText(t, "target", "/add"), Host: drawText(t, "host", "calculator.example"),
-		FromHost: drawText(t, "from host", "web.example"), FromID: drawText(t, "from ID", "k3xq27abcd"), MsgID: drawText(t, "message ID"),
+		Method: drawText(t, "method", "POST", "GET"), IsHead: rapid.Bool().Draw(t, "HEAD"),
+		Target: drawText(t, "target", "/add"), Host: drawText(t, "host", "calculator.example"),
+		FromHost: drawText(t, "from host", "web.example"), FromID: drawText(t, "from ID", "k3xq27abcd"),
+		MsgID:      drawText(t, "message ID"),
 		TimeBudget: time.Duration(rapid.Int64().Draw(t, "budget")), CallDepth: rapid.Int().Draw(t, "depth"),
 		Actor: drawText(t, "actor"), Fragment: drawFragment(t), Header: drawHeader(t), Body: []byte(drawText(t, "body")),
 	}
@@ -83,8 +86,11 @@ func drawRequest(t *rapid.T) *wire.Request {
 
 func drawResponse(t *rapid.T) *wire.Response {
 	return &wire.Response{
-		Status: rapid.SampledFrom([]int{-1, 100, 200, 202, 204, 304, 404, 599, 600}).Draw(t, "status"), OpCode: wire.OpCode(drawText(t, "op code", "Ack", "Res")),
-		FromHost: drawText(t, "from host", "web.example"), FromID: drawText(t, "from ID", "k3xq27abcd"), MsgID: drawText(t, "message ID"),
-		Queue: drawText(t, "queue", "calculator.example"), ContentLength: drawText(t, "announced", "52428800"), Fragment: drawFragment(t), Header: drawHeader(t), Body: []byte(drawText(t, "body")),
+		Status:   rapid.SampledFrom([]int{-1, 100, 200, 202, 204, 304, 404, 599, 600}).Draw(t, "status"),
+		OpCode:   wire.OpCode(drawText(t, "op code", "Ack", "Res")),
+		FromHost: drawText(t, "from host", "web.example"), FromID: drawText(t, "from ID", "k3xq27abcd"),
+		MsgID: drawText(t, "message ID"),
+		Queue: drawText(t, "queue", "calculator.example"), ContentLength: drawText(t, "announced", "52428800"),
+		Fragment: drawFragment(t), Header: drawHeader(t), Body: []byte(drawText(t, "body")),
 	}
 }

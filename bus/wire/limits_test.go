@@ -13,7 +13,8 @@ import (
 // to the limit of a head.
 func TestParseRequest_EveryHeadLength(t *testing.T) {
 	t.Parallel()
-	const start = "GET /x HTTP/1.1\r\nHost: a.example\r\nBus-From-Host: b.example\r\nBus-From-Id: b1\r\nBus-Msg-Id: m1\r\nBus-Op-Code: Req\r\n"
+	const start = "GET /x HTTP/1.1\r\nHost: a.example\r\nBus-From-Host: b.example\r\nBus-From-Id: b1\r\nBus-Msg-Id: " +
+		"m1\r\nBus-Op-Code: Req\r\n"
 	for _, size := range []int{1, 32_700, 65_300, 65_380, 65_400, 65_430, 65_536, 65_600, 81_700} {
 		for length := size; length < size+8; length++ {
 			value := strings.Repeat("v", length)

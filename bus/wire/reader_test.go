@@ -19,7 +19,8 @@ func variants() [][]byte {
 			"POST", "/add", "calculator.example", "web.example", "k3xq27abcd", "m5pw7c2sda", "OZ2vT7hJ0kq5b-1w_Xc4Ng", "20000",
 			"Content-Type", "application/json", "200 OK", "close", "Host", "Bus-", "1",
 		} {
-			for _, replacement := range []string{old, "", "x", "2", "calculator.example.org", strings.ToUpper(old), strings.Repeat("long", 20), strings.Repeat("longer", 100), "a\r\nX-A: b", "\x00"} {
+			for _, replacement := range []string{old, "", "x", "2", "calculator.example.org", strings.ToUpper(old),
+				strings.Repeat("long", 20), strings.Repeat("longer", 100), "a\r\nX-A: b", "\x00"} {
 				all = append(all, []byte(strings.Replace(text, old, replacement, 1)))
 			}
 		}

@@ -30,7 +30,8 @@ func TestCheckout(t *testing.T) {
 	program := exampletest.Start(t, exampletest.Build(t, "."), "BUS_NATS_URL="+b.Broker().URL(), "BUS_PLANE="+b.Plane())
 	program.Await("checkout.example is on the bus")
 	caller := b.Connect("caller.example")
-	if _, _, err := productapi.NewClient(caller).Create(t.Context(), productapi.Product{Name: "Tea", Price: 4.5}); err != nil {
+	if _, _, err := productapi.NewClient(caller).Create(t.Context(),
+		productapi.Product{Name: "Tea", Price: 4.5}); err != nil {
 		t.Fatal(err)
 	}
 	checkout := exampletest.Open(t, caller, "https://"+checkoutapi.Host)

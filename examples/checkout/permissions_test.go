@@ -98,7 +98,8 @@ func TestPermissions_OfCheckout(t *testing.T) {
 	program := exampletest.Start(t, exampletest.Build(t, "."), "BUS_NATS_URL="+as("checkout"), "BUS_PLANE=bus")
 	program.Await("checkout.example is on the bus")
 	caller := connect("caller.example")
-	if _, _, err := productapi.NewClient(caller).Create(t.Context(), productapi.Product{Name: "Tea", Price: 4.5}); err != nil {
+	if _, _, err := productapi.NewClient(caller).Create(t.Context(),
+		productapi.Product{Name: "Tea", Price: 4.5}); err != nil {
 		t.Fatal(err)
 	}
 	checkout := exampletest.Open(t, caller, "https://"+checkoutapi.Host)

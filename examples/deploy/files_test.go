@@ -140,7 +140,8 @@ func TestNATS(t *testing.T) {
 	nats := read["nats"]
 	options := natsOptions(t)
 	container := nats.pods.Spec.Containers[0]
-	for name, want := range map[string]int{"client": options.Port, "cluster": options.Cluster.Port, "monitor": options.HTTPPort} {
+	for name, want := range map[string]int{"client": options.Port, "cluster": options.Cluster.Port,
+		"monitor": options.HTTPPort} {
 		number, _ := port(container, name)
 		assert.EqualValues(t, want, number, name)
 	}
@@ -187,5 +188,6 @@ func TestScrape(t *testing.T) {
 	assert.Equal(t, []string{"alerts.yaml"}, config.RuleFiles)
 	assert.Equal(t, allMetrics, config.ScrapeConfigs[0].Path)
 	service := manifests(t)["gateway"].service
-	assert.Equal(t, []string{fmt.Sprintf("%s:%d", service.Name, service.Spec.Ports[0].Port)}, config.ScrapeConfigs[0].Static[0].Targets)
+	assert.Equal(t, []string{fmt.Sprintf("%s:%d", service.Name, service.Spec.Ports[0].Port)},
+		config.ScrapeConfigs[0].Static[0].Targets)
 }

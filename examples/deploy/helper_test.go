@@ -97,7 +97,8 @@ func natsOptions(t *testing.T) *server.Options {
 // limit returns the value of a constant in the table of limits, which a test in docs holds to the code.
 func limit(t *testing.T, constant string) time.Duration {
 	t.Helper()
-	match := regexp.MustCompile("`" + constant + ` = (\d+) \* time.Second`).FindStringSubmatch(read(t, "../../docs/reference/limits.md"))
+	match := regexp.MustCompile("`" + constant + ` = (\d+) \* time.Second`).FindStringSubmatch(read(t,
+		"../../docs/reference/limits.md"))
 	require.NotNil(t, match, constant)
 	seconds, err := strconv.Atoi(match[1])
 	require.NoError(t, err)
@@ -108,6 +109,8 @@ func limit(t *testing.T, constant string) time.Duration {
 // Busline.
 func requireVariable(t *testing.T, name string) {
 	t.Helper()
-	isDocumented := regexp.MustCompile("(?m)^\\| [^|]*`" + name + "`[^|]*\\|").MatchString(read(t, "../../docs/reference/configuration.md"))
-	require.True(t, isDocumented || !strings.HasPrefix(name, "BUS_"), "%s has no row in docs/reference/configuration.md", name)
+	isDocumented := regexp.MustCompile("(?m)^\\| [^|]*`" + name + "`[^|]*\\|").MatchString(read(t,
+		"../../docs/reference/configuration.md"))
+	require.True(t, isDocumented || !strings.HasPrefix(name, "BUS_"),
+		"%s has no row in docs/reference/configuration.md", name)
 }

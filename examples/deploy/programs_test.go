@@ -37,7 +37,8 @@ func TestPrograms(t *testing.T) {
 	t.Parallel()
 	broker, monitor := startNATS(t)
 	address := freeAddress(t)
-	products, probes := start(t, "./examples/products", []string{"-probes", address}, "BUS_NATS_URL="+broker), "http://"+address
+	products, probes := start(t, "./examples/products", []string{"-probes", address},
+		"BUS_NATS_URL="+broker), "http://"+address
 	products.Await("products.example is on the bus")
 	gateway := start(t, "./examples/tutorial/cmd/gateway", nil, "BUS_NATS_URL="+broker, "BUS_HTTP_ADDR=127.0.0.1:0")
 	ingress := gateway.Await("ready ")
@@ -54,7 +55,8 @@ func TestPrograms(t *testing.T) {
 	}
 	get(t, probes+"/metrics")
 
-	assert.Subset(t, parameters(t, get(t, ingress+"/products.example/openapi.json")), []string{"id", "sortBy", "limit", "offset"})
+	assert.Subset(t, parameters(t, get(t, ingress+"/products.example/openapi.json")),
+		[]string{"id", "sortBy", "limit", "offset"})
 	assert.JSONEq(t, `[]`, get(t, ingress+"/products.example/products?limit=3"))
 	exposed := get(t, ingress+allMetrics)
 	for !strings.Contains(exposed, "busline_event_backlog") && t.Context().Err() == nil { // the publisher looks soon
@@ -69,7 +71,8 @@ func TestPrograms(t *testing.T) {
 func startNATS(t *testing.T) (client, monitor string) {
 	t.Helper()
 	options := natsOptions(t)
-	options.Host, options.Port, options.HTTPHost, options.HTTPPort = "127.0.0.1", server.RANDOM_PORT, "127.0.0.1", server.RANDOM_PORT
+	options.Host, options.Port = "127.0.0.1", server.RANDOM_PORT
+	options.HTTPHost, options.HTTPPort = "127.0.0.1", server.RANDOM_PORT
 	options.Cluster, options.Routes, options.StoreDir, options.NoSigs = server.ClusterOpts{}, nil, t.TempDir(), true
 	nats, err := server.NewServer(options)
 	require.NoError(t, err)
@@ -116,7 +119,8 @@ func subscribe(t *testing.T, broker string) {
 		t.Cleanup(func() { assert.NoError(t, conn.Close(context.Background())) })
 		return conn
 	}
-	require.NoError(t, events.Subscribe[ordersapi.Events](connect("subscriber.example"), ordersapi.Host, orders{}, events.Durable()))
+	require.NoError(t, events.Subscribe[ordersapi.Events](connect("subscriber.example"), ordersapi.Host, orders{},
+		events.Durable()))
 	_, err := ordersapi.NewPublisher(connect(ordersapi.Host), events.Durable())
 	require.NoError(t, err)
 }
@@ -160,7 +164,8 @@ func checkAlerts(t *testing.T, exposed string) {
 	require.NoError(t, err)
 	known := slices.Collect(maps.Keys(families))
 	promql := parser.NewParser(parser.Options{})
-	groups, errs := rulefmt.ParseFile("prometheus/alerts.yaml", false, model.UTF8Validation, promql, promslog.NewNopLogger())
+	groups, errs := rulefmt.ParseFile("prometheus/alerts.yaml", false, model.UTF8Validation, promql,
+		promslog.NewNopLogger())
 	require.Empty(t, errs)
 	for _, rule := range groups.Groups[0].Rules {
 		expression, err := promql.ParseExpr(rule.Expr)

@@ -41,7 +41,8 @@ func (b *busline) serve(ctx context.Context) error {
 	if err := bus.Serve(conn, b.app.shelf); err != nil {
 		return err
 	}
-	if err := conn.Handle("*", "/api/{path+}", b.app.api, bus.Description("The API of the library, as on its website.")); err != nil {
+	if err := conn.Handle("*", "/api/{path+}", b.app.api,
+		bus.Description("The API of the library, as on its website.")); err != nil {
 		return err
 	}
 	b.app.client.Transport = conn

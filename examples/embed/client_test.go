@@ -17,11 +17,13 @@ func TestClient(t *testing.T) {
 	if response, _ := l.get("/api/books/dune/fine?days=3"); response.StatusCode != 500 {
 		t.Errorf("without a calculator: %s", response.Status)
 	}
-	if line := l.log.await(t, "level=ERROR"); !strings.Contains(line, "no instance serves calculator.example on port 443") {
+	if line := l.log.await(t, "level=ERROR"); !strings.Contains(line,
+		"no instance serves calculator.example on port 443") {
 		t.Errorf("the app logs %s", line)
 	}
 	_, err := l.Client().Get("https://nobody.example/x") // http.Client wraps it
-	if failed, _ := errors.AsType[*bus.Error](err); failed == nil || failed.Status != 503 || !errors.Is(err, bus.ErrNoResponder) {
+	if failed, _ := errors.AsType[*bus.Error](err); failed == nil || failed.Status != 503 ||
+		!errors.Is(err, bus.ErrNoResponder) {
 		t.Errorf("no instance there: %v", err)
 	}
 	l.calculate()

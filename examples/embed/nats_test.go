@@ -39,13 +39,15 @@ func TestCallbacks(t *testing.T) {
 	l := openAt(t, nil, first.URL(), nats.ReconnectWait(time.Millisecond), nats.ReconnectJitter(0, 0))
 	first.Close()
 	l.log.await(t, "NATS is gone")
-	if response, answer := l.get("/bus/-/ready"); response.StatusCode != 503 || !strings.Contains(answer, "the broker is out of reach") {
+	if response, answer := l.get("/bus/-/ready"); response.StatusCode != 503 ||
+		!strings.Contains(answer, "the broker is out of reach") {
 		t.Errorf("without a broker: %s %s", response.Status, answer)
 	}
 	if response, answer := l.get("/api/books/dune"); response.StatusCode != 200 {
 		t.Errorf("without a broker: %s %s", response.Status, answer)
 	}
-	if _, _, err := tryToSend(t.Context(), l.Client().Transport, "GET", "https://calculator.example/add"); !errors.Is(err, bus.ErrDisconnected) {
+	if _, _, err := tryToSend(t.Context(), l.Client().Transport, "GET", "https://calculator.example/add"); !errors.Is(err,
+		bus.ErrDisconnected) {
 		t.Errorf("a call without a broker: %v", err)
 	}
 
@@ -59,7 +61,8 @@ func TestCallbacks(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = caller.Close(context.Background()) }()
-	if _, answer := send(t, caller, "GET", "https://library.example/api/books/emma"); !strings.Contains(answer, `"id":"emma"`) {
+	if _, answer := send(t, caller, "GET", "https://library.example/api/books/emma"); !strings.Contains(answer,
+		`"id":"emma"`) {
 		t.Errorf("with a new broker: %s", answer)
 	}
 }
@@ -100,7 +103,8 @@ func TestLeave(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !l.NATS().IsConnected() || l.NATS().NumSubscriptions() != 1 {
-		t.Errorf("the connection is %s with %d subscriptions, want that of the app alone", l.NATS().Status(), l.NATS().NumSubscriptions())
+		t.Errorf("the connection is %s with %d subscriptions, want that of the app alone", l.NATS().Status(),
+			l.NATS().NumSubscriptions())
 	}
 	send(t, &http.Transport{DisableKeepAlives: true}, "POST", l.server.URL+"/api/books/dune/loans")
 	if response, answer := l.get("/bus/portal/"); response.StatusCode != 503 || !strings.Contains(answer, "closed") {

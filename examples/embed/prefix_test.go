@@ -32,13 +32,15 @@ func TestPrefix(t *testing.T) {
 		{"/bus/portal/main.js", 200, "", "import"},
 		{"/bus/-/ready", 200, "", "ready"},
 		{"/bus/library.example/book?id=emma", 200, "", `{"book":{"id":"emma","title":"Emma","copies":1}}`},
-		{"/bus/library.example/book?id=x", 404, "", `"detail":"there is no book \"x\"","instance":"/bus/library.example/book"`},
+		{"/bus/library.example/book?id=x", 404, "",
+			`"detail":"there is no book \"x\"","instance":"/bus/library.example/book"`},
 		{"/bus/library.example/api/books/emma", 200, "", `{"id":"emma","title":"Emma","copies":1}`},
 		{"/bus/calculator.example/add?x=5&y=6", 200, "", `{"sum":11}`},
 		{"/bus/nobody.example/x", 503, "", "no instance serves nobody.example"},
 	} {
 		response, answer := l.get(step.path)
-		if response.StatusCode != step.status || response.Header.Get("Location") != step.location || !strings.Contains(answer, step.answer) {
+		if response.StatusCode != step.status || response.Header.Get("Location") != step.location ||
+			!strings.Contains(answer, step.answer) {
 			t.Errorf("%s\nanswered %d %s %s\nexpected %d %s %s", step.path,
 				response.StatusCode, response.Header.Get("Location"), answer, step.status, step.location, step.answer)
 		}
@@ -63,7 +65,8 @@ func TestDocuments(t *testing.T) {
 	if err := json.Unmarshal([]byte(document), &all); err != nil {
 		t.Fatal(err)
 	}
-	if len(all.Servers) != 1 || all.Servers[0].URL != l.server.URL+"/bus" || all.Paths["/library.example:443/lend"] == nil {
+	if len(all.Servers) != 1 || all.Servers[0].URL != l.server.URL+"/bus" ||
+		all.Paths["/library.example:443/lend"] == nil {
 		t.Errorf("the document of all services: %s", document)
 	}
 }

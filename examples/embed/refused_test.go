@@ -30,14 +30,17 @@ func TestRefusedPatterns(t *testing.T) {
 		handler      http.Handler
 		want         string
 	}{
-		{"*", "/new/{path...}", handler, `segment "{path...}": a parameter is a whole segment, {name}, or {name+} at the end`},
-		{"*", "/new/{id:[0-9]+}", handler, `segment "{id:[0-9]+}": a parameter is a whole segment, {name}, or {name+} at the end`},
+		{"*", "/new/{path...}", handler,
+			`segment "{path...}": a parameter is a whole segment, {name}, or {name+} at the end`},
+		{"*", "/new/{id:[0-9]+}", handler,
+			`segment "{id:[0-9]+}": a parameter is a whole segment, {name}, or {name+} at the end`},
 		{"*", "/new/{path+}/end", handler, "{name+} takes all the rest, nothing may follow it"},
 		{"*", "GET /new", handler, "does not start with a slash"},
 		{"*", "new", handler, "does not start with a slash"},
 		{"get", "/new", handler, `write it in capital letters, or "*" for any`},
 		{"*", "/new", nil, "the handler is nil"},
-		{"*", "/api/{rest+}", handler, "both serve any method /api/{rest+}, such as /api/a/b, on port 443: serve it once, or give one of them another path"},
+		{"*", "/api/{rest+}", handler, "both serve any method /api/{rest+}, such as /api/a/b, on port 443: serve it once, " +
+			"or give one of them another path"},
 	} {
 		err := conn.Handle(refused.method, refused.path, refused.handler)
 		if err == nil || !strings.Contains(err.Error(), refused.want) || !strings.Contains(err.Error(), "other.example") {
@@ -64,7 +67,8 @@ func TestRefusedConnections(t *testing.T) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
-	if _, err := program.Open(t.Context(), "nats://127.0.0.1:1", slog.New(slog.DiscardHandler)); !errors.Is(err, nats.ErrNoServers) {
+	if _, err := program.Open(t.Context(), "nats://127.0.0.1:1", slog.New(slog.DiscardHandler)); !errors.Is(err,
+		nats.ErrNoServers) {
 		t.Errorf("no broker at all: %v", err)
 	}
 }

@@ -62,7 +62,8 @@ func TestRouterBehindRouter(t *testing.T) {
 	server := httptest.NewServer(outer)
 	t.Cleanup(server.Close)
 	way := &http.Transport{DisableKeepAlives: true}
-	if _, answer := send(t, way, "GET", server.URL+"/outer/library.example/api/books/emma"); !strings.Contains(answer, `"id":"emma"`) {
+	if _, answer := send(t, way, "GET", server.URL+"/outer/library.example/api/books/emma"); !strings.Contains(answer,
+		`"id":"emma"`) {
 		t.Errorf("answered %s", answer)
 	}
 	if response, _ := send(t, way, "GET", server.URL+"/outer/"); response.Header.Get("Location") != "/outer/portal/" {
@@ -75,7 +76,8 @@ func TestCall_ToItself(t *testing.T) {
 	t.Parallel()
 	l := open(t)
 	l.Mux().HandleFunc("GET /again/{id}", func(w http.ResponseWriter, r *http.Request) {
-		request, err := http.NewRequestWithContext(r.Context(), http.MethodGet, "https://library.example/api/books/"+r.PathValue("id"), http.NoBody)
+		request, err := http.NewRequestWithContext(r.Context(), http.MethodGet,
+			"https://library.example/api/books/"+r.PathValue("id"), http.NoBody)
 		if err != nil {
 			t.Error(err)
 			return

@@ -120,7 +120,8 @@ func (l *library) get(path string) (response *http.Response, answer string) {
 }
 
 // send makes a request, with headers given as "Name: value".
-func send(t *testing.T, way http.RoundTripper, method, url string, headers ...string) (response *http.Response, answer string) {
+func send(t *testing.T, way http.RoundTripper, method, url string,
+	headers ...string) (response *http.Response, answer string) {
 	t.Helper()
 	response, answer, err := tryToSend(t.Context(), way, method, url, headers...)
 	if err != nil {
@@ -129,7 +130,8 @@ func send(t *testing.T, way http.RoundTripper, method, url string, headers ...st
 	return response, answer
 }
 
-func tryToSend(ctx context.Context, way http.RoundTripper, method, url string, headers ...string) (response *http.Response, answer string, err error) {
+func tryToSend(ctx context.Context, way http.RoundTripper, method, url string,
+	headers ...string) (response *http.Response, answer string, err error) {
 	request, err := http.NewRequestWithContext(ctx, method, url, http.NoBody)
 	if err != nil {
 		return nil, "", err

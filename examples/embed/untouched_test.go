@@ -49,12 +49,14 @@ func TestImports(t *testing.T) {
 			t.Errorf("an app with Busline has %s", meddling)
 		}
 	}
-	catching, err := exec.CommandContext(t.Context(), "grep", "-rl", "--include=*.go", "--exclude=*_test.go", `"os/signal"`, "../../bus", "../../portal").Output()
+	catching, err := exec.CommandContext(t.Context(), "grep", "-rl", "--include=*.go", "--exclude=*_test.go",
+		`"os/signal"`, "../../bus", "../../portal").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for file := range strings.FieldsSeq(string(catching)) {
-		if file != "../../bus/run.go" && file != "../../bus/bustest/bubble.go" && !strings.HasPrefix(file, "../../bus/cmd/") && !strings.HasPrefix(file, "../../portal/browsertest/") {
+		if file != "../../bus/run.go" && file != "../../bus/bustest/bubble.go" &&
+			!strings.HasPrefix(file, "../../bus/cmd/") && !strings.HasPrefix(file, "../../portal/browsertest/") {
 			t.Errorf("%s catches signals", file)
 		}
 	}
@@ -71,7 +73,8 @@ func TestLogger(t *testing.T) {
 		t.Fatal(err)
 	}
 	line := l.log.await(t, "message dropped")
-	for _, part := range []string{"level=WARN", "host=library.example", "id=", "subject=bus.443.example.library.|.GET.book", "error="} {
+	for _, part := range []string{"level=WARN", "host=library.example", "id=",
+		"subject=bus.443.example.library.|.GET.book", "error="} {
 		if !strings.Contains(line, part) {
 			t.Errorf("no %q in %s", part, line)
 		}

@@ -19,7 +19,8 @@ import (
 func TestForeign(t *testing.T) {
 	t.Parallel()
 	brokerURL := startBroker(t)
-	showcase := exampletest.Start(t, exampletest.Build(t, "../showcase"), "BUS_NATS_URL="+brokerURL, "BUS_HTTP_ADDR=127.0.0.1:0")
+	showcase := exampletest.Start(t, exampletest.Build(t, "../showcase"), "BUS_NATS_URL="+brokerURL,
+		"BUS_HTTP_ADDR=127.0.0.1:0")
 	baseURL := showcase.Await("ready ")
 	client := newClient(t, brokerURL)
 	callCalculator(t, client)
@@ -104,11 +105,15 @@ func callForeign(t *testing.T, client *client) {
 		status                        int
 		body                          string
 	}{
-		{"888.example.foreign.|.GET.ping", "GET /ping", "foreign.example", "", 200, `{"host":"foreign.example","id":"` + id + `","ports":[443],"version":"1"}`},
-		{"888.example.foreign.|.GET.allow", "GET /allow?port=443&path=/greet", "foreign.example", "", 200, `{"methods":["GET","HEAD"]}`},
+		{"888.example.foreign.|.GET.ping", "GET /ping", "foreign.example", "", 200,
+			`{"host":"foreign.example","id":"` + id + `","ports":[443],"version":"1"}`},
+		{"888.example.foreign.|.GET.allow", "GET /allow?port=443&path=/greet", "foreign.example", "", 200,
+			`{"methods":["GET","HEAD"]}`},
 		{"888.example.foreign.|.GET.allow", "GET /allow?port=443&path=/leave", "foreign.example", "", 200, `{"methods":[]}`},
-		{"443.example.foreign." + id + ".|.GET.greet", "GET /greet?name=Ada", id + ".foreign.example", "", 200, "Hello, Ada!"},
-		{"443.example.foreign." + id + ".|.GET.leave", "GET /leave", id + ".foreign.example", "", 404, "nothing is served there"},
+		{"443.example.foreign." + id + ".|.GET.greet", "GET /greet?name=Ada", id + ".foreign.example", "", 200,
+			"Hello, Ada!"},
+		{"443.example.foreign." + id + ".|.GET.leave", "GET /leave", id + ".foreign.example", "", 404,
+			"nothing is served there"},
 		{"443.example.foreign." + id + ".|.POST.greet", "POST /greet", id + ".foreign.example", "", 405, "only GET and HEAD"},
 		{"443.example.foreign.|.GET.greet", "GET /leave", "foreign.example", "", 400, "contradicts"},
 		{"443.example.foreign.|.GET.greet", "GET /greet", "native.example", "", 400, "contradicts"},
@@ -128,7 +133,8 @@ func callForeign(t *testing.T, client *client) {
 // does not name its sender, or says that it is no request.
 func breakRules(t *testing.T, client *client) {
 	t.Helper()
-	const good = "GET /greet HTTP/1.1\r\nHost: foreign.example\r\nContent-Length: 2\r\nBus-From-Host: caller.example\r\nBus-From-Id: c1aaaaaaaa\r\n" +
+	const good = "GET /greet HTTP/1.1\r\nHost: foreign.example\r\nContent-Length: 2\r\nBus-From-Host: " +
+		"caller.example\r\nBus-From-Id: c1aaaaaaaa\r\n" +
 		"Bus-Msg-Id: m1\r\nBus-Op-Code: Req\r\nBus-Call-Depth: 1\r\nBus-Time-Budget: 5000\r\n\r\n{}"
 	for _, test := range []struct {
 		old, replacement string
@@ -194,7 +200,8 @@ func openForeign(t *testing.T, baseURL string) {
 	service := exampletest.Open(t, http.DefaultTransport, baseURL+"/foreign.example")
 	service.Check("GET /greet?name=Ada", "", 200, "Hello, Ada!\n")
 	service.Check("GET /greet?name=%E4%B8%96%0D%0ABus-Op-Code:+Ack", "", 200, "Hello, 世\r\nBus-Op-Code: Ack!\n")
-	if response, body := service.Send("POST", "/greet", ""); response.StatusCode != 405 || response.Header.Get("Allow") != "GET, HEAD" {
+	if response, body := service.Send("POST", "/greet", ""); response.StatusCode != 405 ||
+		response.Header.Get("Allow") != "GET, HEAD" {
 		t.Errorf("POST /greet: %d, Allow: %s, %s", response.StatusCode, response.Header.Get("Allow"), body)
 	}
 	if response, body := service.Send("GET", "/leave", ""); response.StatusCode != 404 {
@@ -208,7 +215,8 @@ func openForeign(t *testing.T, baseURL string) {
 // startBroker runs a NATS server until the test ends, and returns its URL.
 func startBroker(t *testing.T) string {
 	t.Helper()
-	broker, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true})
+	broker, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true,
+		NoLog: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -268,7 +276,8 @@ func (c *client) call(subject, request, host, field string) *http.Response {
 	c.t.Helper()
 	id := rand.Text()
 	head := []string{
-		request + " HTTP/1.1", "Host: " + host, "Bus-From-Host: caller.example", "Bus-From-Id: c1aaaaaaaa", "Bus-Msg-Id: " + id, "Bus-Op-Code: Req",
+		request + " HTTP/1.1", "Host: " + host, "Bus-From-Host: caller.example", "Bus-From-Id: c1aaaaaaaa",
+		"Bus-Msg-Id: " + id, "Bus-Op-Code: Req",
 	}
 	if field != "" {
 		head = append(head, field)

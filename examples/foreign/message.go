@@ -104,7 +104,8 @@ var senderForm = regexp.MustCompile(`^[a-z0-9-]+(\.[a-z0-9-]+)* [a-z][a-z0-9]{9}
 
 // tellsSender checks what becomes part of a subject, and what is echoed.
 func (m received) tellsSender() bool {
-	return senderForm.MatchString(strings.Join([]string{m.fields["bus-from-host"], m.fields["bus-from-id"], m.fields["bus-msg-id"]}, " "))
+	return senderForm.MatchString(strings.Join([]string{m.fields["bus-from-host"], m.fields["bus-from-id"],
+		m.fields["bus-msg-id"]}, " "))
 }
 
 // endpointSubject is where an endpoint is found. The host may have an instance in front of it.

@@ -70,9 +70,11 @@ func (i *instance) stream(ctx context.Context, toHost, path string, take func(pi
 
 // open lets the sender of a part send more.
 func (i *instance) open(part *response, limit int) {
-	err := i.broker.Publish(i.responseSubject(part.fields["bus-from-host"], part.fields["bus-from-id"]), message("HTTP/1.1 202 Accepted", nil,
-		field{"Connection", "close"}, field{"Bus-From-Host", host}, field{"Bus-From-Id", i.id}, field{"Bus-Msg-Id", part.fields["bus-msg-id"]},
-		field{"Bus-Op-Code", "Ack"}, field{"Bus-Queue", host}, field{"Bus-Window", strconv.Itoa(limit)}))
+	err := i.broker.Publish(i.responseSubject(part.fields["bus-from-host"], part.fields["bus-from-id"]),
+		message("HTTP/1.1 202 Accepted", nil,
+			field{"Connection", "close"}, field{"Bus-From-Host", host}, field{"Bus-From-Id", i.id},
+			field{"Bus-Msg-Id", part.fields["bus-msg-id"]},
+			field{"Bus-Op-Code", "Ack"}, field{"Bus-Queue", host}, field{"Bus-Window", strconv.Itoa(limit)}))
 	if err != nil {
 		log.Printf("a window is lost: %v", err)
 	}

@@ -29,7 +29,8 @@ func TestPayroll(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := bustest.New(t, broker.Listen("127.0.0.1:0"))
-	program := exampletest.Start(t, exampletest.Build(t, "."), "BUS_NATS_URL="+b.Broker().URL(), "BUS_PLANE="+b.Plane(), "BUS_JWKS="+keySet)
+	program := exampletest.Start(t, exampletest.Build(t, "."), "BUS_NATS_URL="+b.Broker().URL(), "BUS_PLANE="+b.Plane(),
+		"BUS_JWKS="+keySet)
 	program.Await("payroll.example is on the bus")
 	payroll := payrollapi.NewClient(b.Connect("caller.example"))
 	if count, err := payroll.Headcount(t.Context()); err != nil || count != 2 {

@@ -41,7 +41,8 @@ import (
 func main() {
 	probes := flag.String("probes", "", "address that answers GET /-/healthy, /-/ready and /metrics, such as :8081")
 	flag.Parse()
-	if err := bus.Run(context.Background(), productapi.Host, serve, bus.WithVersion("1"), bus.WithProbes(*probes)); err != nil {
+	if err := bus.Run(context.Background(), productapi.Host, serve, bus.WithVersion("1"),
+		bus.WithProbes(*probes)); err != nil {
 		log.Fatal(err)
 	}
 }

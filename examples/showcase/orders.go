@@ -46,7 +46,8 @@ func (s *showcase) startOrders(ctx context.Context) error {
 	if _, err := orders.Order(ctx, "Sugar", 10*inStock); err != nil {
 		return err
 	}
-	s.show("https://orders.example/order?item=Tea&quantity=2", "an order, an event that two services get; one of them refuses large ones")
+	s.show("https://orders.example/order?item=Tea&quantity=2",
+		"an order, an event that two services get; one of them refuses large ones")
 	return bus.Serve[ordersapi.Orders](conn, orders)
 }
 

@@ -87,7 +87,8 @@ func TestTwo(t *testing.T) {
 	second := start(t, first.brokerURL)
 	ask(t, "POST", first.baseURL+"/products.example/products", isJSON, `{"name":"Tea","price":4.5}`)
 	for _, show := range []running{first, second} {
-		if _, answer := ask(t, "GET", show.baseURL+"/products.example/products/1", "", ""); answer != `{"name":"Tea","price":4.5,"tags":[]}` {
+		if _, answer := ask(t, "GET", show.baseURL+"/products.example/products/1", "",
+			""); answer != `{"name":"Tea","price":4.5,"tags":[]}` {
 			t.Errorf("the product is %s", answer)
 		}
 		if _, answer := ask(t, "GET", show.baseURL+"/messaging.example/home", "", ""); !matches(answer, home(6)) {
@@ -105,7 +106,8 @@ func TestBroker_WithoutJetStream(t *testing.T) {
 	}
 	t.Cleanup(plain.Close)
 	show := start(t, plain.URL())
-	if _, answer := ask(t, "GET", show.baseURL+"/portal/events.json", "", ""); !matches(answer, `.*"unavailable":"Stored events cannot be read: .*"host":"orders.example","log":null.*`) {
+	if _, answer := ask(t, "GET", show.baseURL+"/portal/events.json", "", ""); !matches(answer,
+		`.*"unavailable":"Stored events cannot be read: .*"host":"orders.example","log":null.*`) {
 		t.Errorf("the figures are %s", answer)
 	}
 }
@@ -145,7 +147,8 @@ func TestJoin(t *testing.T) {
 	show := start(t, "")
 	hello := exampletest.Start(t, exampletest.Build(t, "../hello"), "BUS_NATS_URL="+show.brokerURL)
 	hello.Await("hello.example is on the bus")
-	if _, answer := ask(t, "GET", show.baseURL+"/hello.example/hello?name=Ada", "", ""); answer != `{"greeting":"Hello, Ada!"}` {
+	if _, answer := ask(t, "GET", show.baseURL+"/hello.example/hello?name=Ada", "",
+		""); answer != `{"greeting":"Hello, Ada!"}` {
 		t.Errorf("hello answers %s", answer)
 	}
 	for document := ""; !strings.Contains(document, `"/hello.example:443/hello"`); {

@@ -33,7 +33,8 @@ func TestShow(t *testing.T) {
 		{"POST", "/calculator.example/arithmetic", isForm, "x=5&op=*&y=6", 200, `{"result":30}`},
 		{"POST", "/products.example/products", isJSON, `{"name":"Tea","price":4.5}`, 201, `{"id":1}`},
 		{"GET", "/products.example/products/1", "", "", 200, `{"name":"Tea","price":4.5,"tags":\[\]}`},
-		{"GET", "/products.example/products?sortBy=price&limit=3&offset=0", "", "", 200, `\[{"name":"Tea","price":4.5,"tags":\[\]}\]`},
+		{"GET", "/products.example/products?sortBy=price&limit=3&offset=0", "", "", 200,
+			`\[{"name":"Tea","price":4.5,"tags":\[\]}\]`},
 		{"POST", "/calculator.example/add", isJSON, `{"x":"five"}`, 400, `.*"errors":\[{"name":"x","in":"body".*`},
 		{"GET", "/nobody.example/x", "", "", 503, `.*"no instance serves nobody.example.*`},
 		{"GET", "/payroll.example/headcount", "", "", 200, `{"count":2}`},
@@ -45,14 +46,16 @@ func TestShow(t *testing.T) {
 		{"GET", "/messaging.example/cache-load?key=k", "", "", 200, `key: k\nfound: yes\nvalue: v\nLoaded by \w{10}\n`},
 		{"GET", "/portal/openapi.json", "", "", 200, `{"openapi":"3.0.0",.*"/products.example:443/products/{id}".*}`},
 		{"GET", "/orders.example/order?item=Tea&quantity=2", "", "", 200, `{"number":\d}`},
-		{"GET", "/portal/events.json", "", "", 200, `.*"operator":true,"unavailable":"".*"service":"shipping.example".*"service":"stock.example".*`},
+		{"GET", "/portal/events.json", "", "", 200,
+			`.*"operator":true,"unavailable":"".*"service":"shipping.example".*"service":"stock.example".*`},
 		{"GET", "/portal/", "", "", 200, `<!doctype html>.*`},
 		{"GET", "/", "", "", 302, ``},
 		{"GET", "/calculator.example/add" + strings.Repeat("x", 5000), "", "", 414, `.*`},
 	} {
 		status, answer := ask(t, call.method, show.baseURL+call.path, call.contentType, call.body)
 		if status != call.status || !matches(answer, call.answer) {
-			t.Errorf("%s %.100s %s\nanswered %d %s\nexpected %d %s", call.method, call.path, call.body, status, answer, call.status, call.answer)
+			t.Errorf("%s %.100s %s\nanswered %d %s\nexpected %d %s", call.method, call.path, call.body, status, answer,
+				call.status, call.answer)
 		}
 	}
 }
@@ -95,7 +98,8 @@ func TestPrints(t *testing.T) {
 		t.Fatal(err)
 	}
 	documented := oneBlank(string(source))
-	usual := strings.NewReplacer("BUS_NATS_URL="+show.brokerURL+" ", "", show.brokerURL, nats.DefaultURL, show.baseURL, "http://127.0.0.1:8080")
+	usual := strings.NewReplacer("BUS_NATS_URL="+show.brokerURL+" ", "", show.brokerURL, nats.DefaultURL, show.baseURL,
+		"http://127.0.0.1:8080")
 	for _, line := range show.lines {
 		if !strings.Contains(documented, oneBlank(usual.Replace(line))) {
 			t.Errorf("main.go does not say that this is printed: %s", line)
@@ -151,7 +155,8 @@ func TestShow_Events(t *testing.T) {
 	show := start(t, "")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, show.baseURL+"/orders.example:417/on-ordered?lastEventId=0", http.NoBody)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet,
+		show.baseURL+"/orders.example:417/on-ordered?lastEventId=0", http.NoBody)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,8 @@ type showcase struct {
 
 // connect joins the bus as a host, until the end.
 func (s *showcase) connect(ctx context.Context, host string, options ...bus.ConnectOption) (*bus.Conn, error) {
-	conn, err := bus.Connect(ctx, host, slices.Concat(s.connectOptions, []bus.ConnectOption{bus.WithVersion("1")}, options)...)
+	conn, err := bus.Connect(ctx, host, slices.Concat(s.connectOptions,
+		[]bus.ConnectOption{bus.WithVersion("1")}, options)...)
 	if err != nil {
 		return nil, err
 	}

@@ -43,7 +43,8 @@ func TestDocuments(t *testing.T) {
 func TestServices_Documents(t *testing.T) {
 	t.Parallel()
 	ask := documents(t)
-	for _, host := range []string{"calculator.example", "messaging.example", "payroll.example", "products.example", "trouble.example", "portal"} {
+	for _, host := range []string{"calculator.example", "messaging.example", "payroll.example", "products.example",
+		"trouble.example", "portal"} {
 		document := ask(host)
 		parsed, err := openapi3.NewLoader().LoadFromData(document)
 		if err != nil {

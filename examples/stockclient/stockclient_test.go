@@ -51,7 +51,8 @@ func documents(t *testing.T) func(host string) []byte {
 	t.Helper()
 	server, token := servicestest.Open(t)
 	return func(host string) []byte {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/"+host+"/openapi.json", http.NoBody)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
+			server.URL+"/"+host+"/openapi.json", http.NoBody)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -60,7 +60,8 @@ func sources(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return slices.DeleteFunc(append(files, programs...), func(file string) bool { return strings.HasSuffix(file, "_gen.go") })
+	return slices.DeleteFunc(append(files, programs...),
+		func(file string) bool { return strings.HasSuffix(file, "_gen.go") })
 }
 
 // commands returns the lines of a shell block of the page that call the go command, without what is said of them.

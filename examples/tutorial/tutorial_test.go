@@ -33,7 +33,8 @@ func TestTutorial(t *testing.T) {
 		return exampletest.Start(t, executable, append(environment, "BUS_NATS_URL="+b.Broker().URL())...)
 	}
 	first, second := start(shipping), start(shipping)
-	if one, other := first.Await("shipping.example is on the bus as "), second.Await("shipping.example is on the bus as "); one == other {
+	const greeting = "shipping.example is on the bus as "
+	if one, other := first.Await(greeting), second.Await(greeting); one == other {
 		t.Errorf("both instances are %s", one)
 	}
 	ordering := start(orders)
@@ -43,7 +44,8 @@ func TestTutorial(t *testing.T) {
 
 	const order = "/orders.example/price?goods=5000&grams=1500&country="
 	expect(t, url+order+"NO", 200, `{"cents":6800}`)
-	expect(t, url+order+"XX", 422, `"detail":"we do not send to \"XX\"","instance":"/orders.example/price","host":"shipping.example"`)
+	expect(t, url+order+"XX", 422,
+		`"detail":"we do not send to \"XX\"","instance":"/orders.example/price","host":"shipping.example"`)
 	expect(t, url+"/portal/openapi.json", 200, "Cost returns what it costs to send a parcel")
 	expect(t, url+"/portal/openapi.json", 200, "Price returns what an order costs with its shipping")
 	expect(t, url+"/-/ready", 200, "ready")

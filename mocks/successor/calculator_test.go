@@ -43,7 +43,8 @@ func TestUnexpectedCall(t *testing.T) {
 	if _, err := calculator.Add(t.Context(), 5, 6); bus.StatusOf(err) != http.StatusInternalServerError {
 		t.Errorf("got %v, want 500", err)
 	}
-	if text, _ := failing.text.Load().(string); !strings.Contains(text, "Unexpected call to *successor.MockCalculator.Add") {
+	if text, _ := failing.text.Load().(string); !strings.Contains(text,
+		"Unexpected call to *successor.MockCalculator.Add") {
 		t.Errorf("the test was told %q", text)
 	}
 }

@@ -13,7 +13,8 @@ const photo = "\x89PNG\xc3"
 // bodies looks at responses that are not short JSON.
 func bodies(v *visit) error {
 	gets := func(name string) step {
-		return inTurn(v.opens("#/bodies.example:443/GET/"+name), v.sees("#operation-title", name), v.clicks(sends), v.sees(".response .status", "200"))
+		return inTurn(v.opens("#/bodies.example:443/GET/"+name), v.sees("#operation-title", name), v.clicks(sends),
+			v.sees(".response .status", "200"))
 	}
 	return do(v.startBodies,
 		gets("photo"), v.sees(".response", "5 bytes that are no text."), v.saves("me.png", len(photo)),
@@ -43,7 +44,8 @@ func (s *stage) startBodies() error {
 		},
 		"/latin": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/plain; charset=iso-8859-1")
-			w.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": "café; 2.txt"}))
+			w.Header().Set("Content-Disposition", mime.FormatMediaType("attachment",
+				map[string]string{"filename": "café; 2.txt"}))
 			fmt.Fprint(w, "caf\xe9")
 		},
 		"/list": func(w http.ResponseWriter, _ *http.Request) {

@@ -12,19 +12,22 @@ func badToken(v *visit) error {
 	if err != nil {
 		return err
 	}
-	foreign, err := stranger.Sign(claims.Claims{"sub": "eve", "exp": time.Now().Add(time.Hour).Unix(), "roles": []string{"hr"}})
+	foreign, err := stranger.Sign(claims.Claims{"sub": "eve", "exp": time.Now().Add(time.Hour).Unix(),
+		"roles": []string{"hr"}})
 	if err != nil {
 		return err
 	}
 	return do(v.startExamples, v.opens(addHash), v.sees(".operation", "Add"),
-		v.useToken("Bearer not.a.token"), v.sees(".state", "This token is refused"), v.sees(".state", "cannot be read as a JWT"),
+		v.useToken("Bearer not.a.token"), v.sees(".state", "This token is refused"),
+		v.sees(".state", "cannot be read as a JWT"),
 		v.sees("#caller", "no JWT"),
 		v.useToken("tökén → x"), v.sees(".state", "This token is refused"),
 		v.useToken(foreign), v.sees(".state", "It belongs to eve, and expires in"), v.sees("#caller", "eve, expires in"),
 		v.takes("bad-token"),
 		v.clicks(".state .plain"), v.sees(".operation", "Add"), v.sees("#caller", "nobody"),
 		// a call with a token that is refused meanwhile
-		v.clicks("#caller"), v.fills("#token", foreign), v.sees("dialog", `["hr"]`), v.sees("dialog", "nobody has verified it yet"),
+		v.clicks("#caller"), v.fills("#token", foreign), v.sees("dialog", `["hr"]`),
+		v.sees("dialog", "nobody has verified it yet"),
 		v.presses("\x1b"), v.awaits("the panel is closed", `!document.querySelector("dialog").open`),
 		v.sees("#caller", "nobody"),
 	)
@@ -47,7 +50,8 @@ func expiring(v *visit) error {
 		v.sees(".banner", "Your token expired"), v.sees(".banner", "What you see is as of"),
 		v.awaits("what was typed", `document.querySelector('[name="employee"]').value === "ada"`),
 		v.clicks(sends), v.sees(".response .status", "401"),
-		v.clicks(".banner button:nth-of-type(2)"), v.sees(".state", "Not on the bus"), v.sees(".state", "a token may show it"),
+		v.clicks(".banner button:nth-of-type(2)"), v.sees(".state", "Not on the bus"),
+		v.sees(".state", "a token may show it"),
 		v.awaits("no banner", `!document.querySelector(".banner .notice")`),
 	)
 }
@@ -67,7 +71,8 @@ func comparing(v *visit) error {
 			return row.cells[1].innerText === %s && row.cells[2].innerText === %s;
 		})()`, path, a, b)
 	}
-	return do(v.startExamples, v.opens("#/compare"), v.sees(".compare", "A sees"), v.sees(".compare", "0 only A, 0 only B"),
+	return do(v.startExamples, v.opens("#/compare"), v.sees(".compare", "A sees"),
+		v.sees(".compare", "0 only A, 0 only B"),
 		v.fills("#token-A", clerk), v.clicks(`[aria-label="Caller A"] [type="submit"]`), v.sees("#caller", "clerk"),
 		v.fills("#token-B", boss), v.clicks(`[aria-label="Caller B"] [type="submit"]`),
 		v.sees(".compare", "0 only A, 1 only B"), cells("/salary", "sees", "sees"), cells("/raise", "not", "sees"),
@@ -76,7 +81,8 @@ func comparing(v *visit) error {
 		v.awaits("and no other", `document.querySelectorAll(".compare .table tbody tr").length === 2`),
 		v.takes("compare"),
 		v.clicks(`[aria-label="Remove token A"]`), v.sees(".compare", "0 only A, 2 only B"), v.sees("#caller", "nobody"),
-		v.fills("#token-B", "x.y.z"), v.clicks(`[aria-label="Caller B"] [type="submit"]`), v.sees(`[aria-label="Caller B"]`, "Refused: "),
+		v.fills("#token-B", "x.y.z"), v.clicks(`[aria-label="Caller B"] [type="submit"]`),
+		v.sees(`[aria-label="Caller B"]`, "Refused: "),
 		v.clicks(`.views a[href="#/"]`), v.sees(".state", "What is on the bus"),
 	)
 }

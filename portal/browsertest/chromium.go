@@ -20,7 +20,8 @@ type browser struct {
 func openBrowser(ctx context.Context) (*browser, error) {
 	path, err := exec.LookPath(cmp.Or(os.Getenv("CHROMIUM"), "chromium"))
 	if err != nil {
-		return nil, fmt.Errorf("%w; install Chromium (Debian: apt-get install chromium), or name its program: CHROMIUM=/path/to/chrome", err)
+		return nil, fmt.Errorf("%w; install Chromium (Debian: apt-get install chromium), or name its program: "+
+			"CHROMIUM=/path/to/chrome", err)
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(path),

@@ -6,7 +6,8 @@ func deprecation(v *visit) error {
 	marked := func(list, text string) step {
 		return inTurn(v.awaits("the word", `document.querySelector(%s).textContent.startsWith(%s)`, list+" "+report, text),
 			v.awaits("a line", `document.querySelector(%s).textContent === "/report"`, list+" "+report+" s"),
-			v.awaits("only there", `document.querySelector(%s) && !document.querySelector(%s)`, list+" "+find, list+" "+find+" s"))
+			v.awaits("only there", `document.querySelector(%s) && !document.querySelector(%s)`, list+" "+find,
+				list+" "+find+" s"))
 	}
 	return do(v.startForeign, v.opens("#/foreign.example/"), v.sees(".cards .deprecated", "deprecated"),
 		marked(".services", "GET/report deprecated"), marked(".cards", "GET/report deprecated"), v.legible,

@@ -81,67 +81,89 @@ func (v *visit) operates() error {
 // publishing finds an event, reads about it, and publishes it.
 func publishing(v *visit) error {
 	const disabled = `document.querySelector(".request-form fieldset").disabled`
-	return do(v.startExamples, v.startOrders("Tea"), v.opens(""), v.sees(".count", "8 services, "), v.sees(".count", ", 1 event"),
-		v.sees(".tiles", "subscribes to events"), v.presses("/"), v.presses("event on-ord"), v.sees(".count", "1 event of 1 service found"),
+	return do(v.startExamples, v.startOrders("Tea"), v.opens(""), v.sees(".count", "8 services, "),
+		v.sees(".count", ", 1 event"),
+		v.sees(".tiles", "subscribes to events"), v.presses("/"), v.presses("event on-ord"),
+		v.sees(".count", "1 event of 1 service found"),
 		v.presses(kb.ArrowDown), v.presses(kb.Enter), v.at(eventHash),
-		v.awaits("where one is", `document.querySelector('.services [aria-current="page"]').innerText.includes("on-ordered")`),
+		v.awaits("where one is",
+			`document.querySelector('.services [aria-current="page"]').innerText.includes("on-ordered")`),
 		v.awaits("the title", `document.title === "on-ordered of orders.example · Busline"`),
-		v.sees(".operation .description", "OnOrdered tells that an order was taken."), v.sees(".event-facts", "number: events with equal keys are in order"),
+		v.sees(".operation .description", "OnOrdered tells that an order was taken."),
+		v.sees(".event-facts", "number: events with equal keys are in order"),
 		v.sees(".event-facts", ".e.example.orders.on-ordered.{partition}"), v.sees(".schema .name", "quantity"),
 		v.sees(`[aria-label="Log"]`, "of 1 GiB"), v.sees(`[aria-label="Log"]`, "for 7 days at most"),
 		v.sees(`[aria-label="Subscribers"]`, "mailer.example"), v.sees(`[aria-label="Subscribers"]`, "cache.example"),
 		v.clicks(".example summary"), v.sees(".example pre", `"quantity"`),
 		// for operators only
 		v.sees(".try .notice", "portal.WithEventOperators"), v.awaits("nothing can be published", disabled),
-		v.operates, v.awaits("the form", "!("+disabled+")"), v.awaits("no reason is left", `document.querySelector(".try .notice").hidden`),
-		v.fills(`[name="number"]`, "9007199254740993"), v.fills(`[name="item"]`, "Milk"), v.fills(`[name="quantity"]`, "many"), v.clicks(publishes),
-		v.awaits("the field is marked", `document.querySelector('[name="quantity"]').getAttribute("aria-invalid") === "true"`),
+		v.operates, v.awaits("the form", "!("+disabled+")"),
+		v.awaits("no reason is left", `document.querySelector(".try .notice").hidden`),
+		v.fills(`[name="number"]`, "9007199254740993"), v.fills(`[name="item"]`, "Milk"),
+		v.fills(`[name="quantity"]`, "many"), v.clicks(publishes),
+		v.awaits("the field is marked",
+			`document.querySelector('[name="quantity"]').getAttribute("aria-invalid") === "true"`),
 		v.sees(".response .notice", "quantity"),
 		v.fills(`[name="quantity"]`, "2"), v.presses(kb.Enter), v.sees(".response .status", "202"),
 		v.awaits("which message", `document.querySelector(".response .published .message").innerText.length >= 22`),
-		v.clicks(`.body .mode:nth-child(2)`), v.fills(`.body > textarea`, `{"number": `), v.clicks(publishes), v.sees(".output", "Not published: the arguments are not JSON."),
+		v.clicks(`.body .mode:nth-child(2)`), v.fills(`.body > textarea`, `{"number": `), v.clicks(publishes),
+		v.sees(".output", "Not published: the arguments are not JSON."),
 		// another page, and back: what was typed is there
-		v.clicks(`[aria-label="Subscribers"] a[href$="/cache.example"]`), v.sees(".operation", "Not durable"), v.sees(".operation", "Each of its instances gets it."),
+		v.clicks(`[aria-label="Subscribers"] a[href$="/cache.example"]`), v.sees(".operation", "Not durable"),
+		v.sees(".operation", "Each of its instances gets it."),
 		v.back, v.awaits("what was typed is kept", `document.querySelector(".body > textarea").value === '{"number": '`),
-		v.opens("#/orders.example/"), v.sees(".operation", "1 event"), v.clicks(`.middle .cards a[href="`+eventHash+`"]`), v.at(eventHash),
-		v.opens("#/mailer.example/"), v.sees(".operation", "Subscribes to 1 event"), v.clicks(`.middle .cards a`), v.at(mailerHash),
+		v.opens("#/orders.example/"), v.sees(".operation", "1 event"), v.clicks(`.middle .cards a[href="`+eventHash+`"]`),
+		v.at(eventHash),
+		v.opens("#/mailer.example/"), v.sees(".operation", "Subscribes to 1 event"), v.clicks(`.middle .cards a`),
+		v.at(mailerHash),
 		v.reload, v.sees("#operation-title", "mailer.example"),
 		v.opens(eventHash+"/nobody.example"), v.sees(".operation .notice", "nobody.example does not subscribe"),
-		v.opens("#/events/orders.example/on-vanished"), v.sees(".state", "Not on the bus"), v.sees(".state", "on-vanished of orders.example"),
+		v.opens("#/events/orders.example/on-vanished"), v.sees(".state", "Not on the bus"),
+		v.sees(".state", "on-vanished of orders.example"),
 	)
 }
 
 // burying looks at dead letters, and gets rid of them.
 func burying(v *visit) error {
 	rows := func(count string) step {
-		return v.awaits(count+" dead letters", `String(document.querySelectorAll(".dead-letters tbody tr").length) === %s`, count)
+		return v.awaits(count+" dead letters", `String(document.querySelectorAll(".dead-letters tbody tr").length) === %s`,
+			count)
 	}
 	figure := func(name, value string) step {
-		return v.awaits(name+" is "+value, `[...document.querySelectorAll(".event-figures > div")].some((one) => one.innerText.split("\n")[0] === %s && one.innerText.split("\n")[1] === %s)`, name, value)
+		return v.awaits(name+" is "+value,
+			`[...document.querySelectorAll(".event-figures > div")].some((one) => one.innerText.split("\n")[0] === %s && one.innerText.split("\n")[1] === %s)`, name, value)
 	}
 	confirms := inTurn(v.sees("dialog[open]", "will never handle"), v.named, v.clicks(`dialog[open] [value="delete"]`))
-	return do(v.startExamples, v.startOrders("Wine", "Tea", "Wine", "Wine", "Wine"), v.opens(mailerHash), figure("Dead letters", "4"), figure("Backlog", "0"),
+	return do(v.startExamples, v.startOrders("Wine", "Tea", "Wine", "Wine", "Wine"), v.opens(mailerHash),
+		figure("Dead letters", "4"), figure("Backlog", "0"),
 		v.sees(`[aria-label="Dead letters"]`, "4 dead letters. Only operators"), rows("0"),
 		v.operates, rows("4"), v.sees(deadLetters+" .reason", "order 1: Wine must not be mailed"),
 		v.clicks(deadLetters+" summary"), v.sees(deadLetters+" pre", `"item": "Wine"`),
-		v.takes("events-light"), func() error { return v.prefer("dark") }, v.takes("events-dark"), func() error { return v.prefer("light") },
+		v.takes("events-light"), func() error { return v.prefer("dark") }, v.takes("events-dark"),
+		func() error { return v.prefer("light") },
 		// one, with the keyboard: a question comes first
 		func() error {
 			return v.run(`document.querySelector(%s).focus()`, deadLetters+` [aria-label^="Delete"]`)
 		}, v.presses(kb.Enter),
-		v.sees("dialog[open]", "Delete 1 dead letter?"), v.awaits("the harmless answer has the focus", `document.activeElement.textContent === "Cancel"`),
+		v.sees("dialog[open]", "Delete 1 dead letter?"),
+		v.awaits("the harmless answer has the focus", `document.activeElement.textContent === "Cancel"`),
 		v.presses(kb.Escape), v.awaits("nothing was done", `!document.querySelector("dialog[open]")`), rows("4"),
 		v.presses(kb.Enter), confirms, v.sees(`[aria-label="Dead letters"] [role="status"]`, "1 deleted."), rows("3"),
-		v.awaits("the focus is not lost", `document.querySelector('[aria-label="Dead letters"]').contains(document.activeElement)`),
+		v.awaits("the focus is not lost",
+			`document.querySelector('[aria-label="Dead letters"]').contains(document.activeElement)`),
 		// those that are selected; they come back, as they are refused again
 		v.clicks(deadLetters+` [type="checkbox"]`), v.clicks(deadLetters+`:nth-child(2) [type="checkbox"]`),
 		v.awaits("some are selected", `document.querySelector(".dead-letters thead input").indeterminate`),
 		func() error { return v.run(`globalThis.before = [...document.querySelectorAll(%s)]`, deadLetters) },
-		v.clicks(`[aria-label="Dead letters"] .buttons button:nth-child(1)`), v.sees(`[aria-label="Dead letters"] [role="status"]`, "2 redelivered."), rows("3"),
-		v.awaits("two of them are new", `before.filter((row) => row.isConnected).length === 1 && document.querySelectorAll(%s).length === 3`, deadLetters),
+		v.clicks(`[aria-label="Dead letters"] .buttons button:nth-child(1)`),
+		v.sees(`[aria-label="Dead letters"] [role="status"]`, "2 redelivered."), rows("3"),
+		v.awaits("two of them are new",
+			`before.filter((row) => row.isConnected).length === 1 && document.querySelectorAll(%s).length === 3`, deadLetters),
 		v.clicks(`.dead-letters thead input`), v.clicks(deadLetters+` [type="checkbox"]`),
-		v.clicks(`[aria-label="Dead letters"] .buttons button:nth-child(2)`), v.sees("dialog[open]", "Delete 2 dead letters?"), confirms, rows("1"),
-		v.clicks(`[aria-label="Dead letters"] .buttons button:nth-child(4)`), v.sees("dialog[open]", "Delete all dead letters?"), confirms, rows("0"),
+		v.clicks(`[aria-label="Dead letters"] .buttons button:nth-child(2)`),
+		v.sees("dialog[open]", "Delete 2 dead letters?"), confirms, rows("1"),
+		v.clicks(`[aria-label="Dead letters"] .buttons button:nth-child(4)`),
+		v.sees("dialog[open]", "Delete all dead letters?"), confirms, rows("0"),
 		v.sees(`[aria-label="Dead letters"]`, "None."), figure("Dead letters", "0"),
 		v.useToken(""), v.sees(`[aria-label="Dead letters"]`, "Only operators"),
 	)
@@ -151,13 +173,18 @@ func burying(v *visit) error {
 func eventsOnMap(v *visit) error {
 	return do(v.startExamples, v.startOrders("Wine", "Tea"), v.opens("#/map"),
 		v.sees(".map-tables", "orders.example ⇢ mailer.example"), v.sees(".map-tables", "orders.example ⇢ cache.example"),
-		v.awaits("dead letters in the table", `[...document.querySelectorAll(".map-tables tr")].some((row) => row.innerText.includes("mailer.example") && row.querySelector(".failed")?.innerText === "1")`),
-		v.awaits("and at the service", `[...document.querySelectorAll(".map-node .map-mark")].some((mark) => mark.textContent === "1 dead letter")`),
-		v.awaits("and for screen readers", `document.querySelector('.map-node[aria-label^="mailer.example"]').getAttribute("aria-label") === "mailer.example: subscribes, 1 dead letter"`),
-		v.awaits("lines unlike those of calls", `getComputedStyle(document.querySelector(".map-edge.event .line")).strokeDasharray !== "none"`),
+		v.awaits("dead letters in the table",
+			`[...document.querySelectorAll(".map-tables tr")].some((row) => row.innerText.includes("mailer.example") && row.querySelector(".failed")?.innerText === "1")`),
+		v.awaits("and at the service",
+			`[...document.querySelectorAll(".map-node .map-mark")].some((mark) => mark.textContent === "1 dead letter")`),
+		v.awaits("and for screen readers",
+			`document.querySelector('.map-node[aria-label^="mailer.example"]').getAttribute("aria-label") === "mailer.example: subscribes, 1 dead letter"`),
+		v.awaits("lines unlike those of calls",
+			`getComputedStyle(document.querySelector(".map-edge.event .line")).strokeDasharray !== "none"`),
 		v.awaits("a publisher without calls", `document.querySelector('.map-node[aria-label^="orders.example: publishes"]')`),
 		func() error { return v.run(again(callsOn)) }, v.sees(".map-tables", "ingress → calculator.example"), v.takes("map"),
-		v.awaits("a row of the table", `(() => { const row = [...document.querySelectorAll(".map-tables th button")].find((one) => one.textContent.startsWith("orders.example ⇢ mailer")); row?.focus(); return row; })()`),
+		v.awaits("a row of the table",
+			`(() => { const row = [...document.querySelectorAll(".map-tables th button")].find((one) => one.textContent.startsWith("orders.example ⇢ mailer")); row?.focus(); return row; })()`),
 		v.presses(kb.Enter), v.sees(".map-figures", "handled, 1 dead letter"),
 		v.fills(`.map-filter input`, "mailer"), v.sees(".map-tables", "orders.example ⇢ mailer.example"),
 		v.awaits("others are gone", `!document.querySelector(".map-tables").innerText.includes("cache.example")`),
@@ -179,13 +206,18 @@ func hostileEvents(v *visit) error {
 		};
 	}`
 	const name = "<img src=x onerror=document.title='taken'>"
-	return do(v.startOrders(hostile), v.opens(mailerHash), v.operates, v.sees(deadLetters+" .reason", "order 1: <img src=x onerror"),
-		v.clicks(deadLetters+" summary"), v.sees(deadLetters+" pre", "<img src=x onerror"), v.opens(""), v.sees(".count", "1 event"), func() error { return v.run(forged, name) },
-		v.sees(".services .path", name), v.clicks(`.services ul a`), v.sees(".operation h2", name), v.sees(".operation .description", name),
-		v.sees(`[aria-label="Log"] .notice`, name), v.awaits("an address to share", `location.hash.endsWith("/" + encodeURIComponent(%s))`, name),
+	return do(v.startOrders(hostile), v.opens(mailerHash), v.operates,
+		v.sees(deadLetters+" .reason", "order 1: <img src=x onerror"),
+		v.clicks(deadLetters+" summary"), v.sees(deadLetters+" pre", "<img src=x onerror"), v.opens(""),
+		v.sees(".count", "1 event"), func() error { return v.run(forged, name) },
+		v.sees(".services .path", name), v.clicks(`.services ul a`), v.sees(".operation h2", name),
+		v.sees(".operation .description", name),
+		v.sees(`[aria-label="Log"] .notice`, name),
+		v.awaits("an address to share", `location.hash.endsWith("/" + encodeURIComponent(%s))`, name),
 		v.opens("#/orders.example/"), v.sees(".middle .description", "Events are what happens to orders."),
 		v.opens("#/map"), v.sees(".map-tables", "orders.example ⇢ mailer.example"), v.sees(".map-view .notice", name),
-		v.awaits("nothing of it is an element", `document.querySelectorAll("img").length === 1 && document.querySelectorAll("script").length === 1`),
+		v.awaits("nothing of it is an element",
+			`document.querySelectorAll("img").length === 1 && document.querySelectorAll("script").length === 1`),
 		v.awaits("nothing of it has run", `document.title !== "taken"`),
 	)
 }
@@ -202,13 +234,19 @@ func figures(v *visit) error {
 		}));
 	}`
 	return do(v.startOrders(), v.opens(eventHash), func() error { return v.run(forged) },
-		v.sees(`[aria-label="Log"]`, "123.5K of this event, less than 0.1 per second recently"), v.sees(`[aria-label="Log"]`, "123.5K events, any size at most"),
-		v.sees(`[aria-label="Log"]`, "without an age limit"), v.sees(`[aria-label="Subscribers"] tr`, "stock.example does not run"),
-		v.clicks(`[aria-label="Subscribers"] a[href$="/stock.example"]`), v.sees(".event-figures", "12.3K"), v.sees(".event-figures", "2 hours ago"),
-		v.sees(".event-figures", "12 per second"), v.sees(".event-figures", "not known"), v.sees(".event-figures", "0: probably, no instance runs"),
-		v.sees(`[aria-label="Subscription"] .notice`, "about 77, stored before"), v.sees(`[aria-label="Dead letters"]`, "3 dead letters. Only operators"),
+		v.sees(`[aria-label="Log"]`, "123.5K of this event, less than 0.1 per second recently"),
+		v.sees(`[aria-label="Log"]`, "123.5K events, any size at most"),
+		v.sees(`[aria-label="Log"]`, "without an age limit"),
+		v.sees(`[aria-label="Subscribers"] tr`, "stock.example does not run"),
+		v.clicks(`[aria-label="Subscribers"] a[href$="/stock.example"]`), v.sees(".event-figures", "12.3K"),
+		v.sees(".event-figures", "2 hours ago"),
+		v.sees(".event-figures", "12 per second"), v.sees(".event-figures", "not known"),
+		v.sees(".event-figures", "0: probably, no instance runs"),
+		v.sees(`[aria-label="Subscription"] .notice`, "about 77, stored before"),
+		v.sees(`[aria-label="Dead letters"]`, "3 dead letters. Only operators"),
 		v.opens("#/map"), v.sees(".map-view .notice", "The log of bills.example is left out"),
-		v.awaits("what waits, as text", `document.querySelector('.map-node.absent[aria-label^="stock.example"]').getAttribute("aria-label") === "stock.example: subscribes, does not run, 12.3K events waiting, 3 dead letters"`),
+		v.awaits("what waits, as text",
+			`document.querySelector('.map-node.absent[aria-label^="stock.example"]').getAttribute("aria-label") === "stock.example: subscribes, does not run, 12.3K events waiting, 3 dead letters"`),
 		v.sees(".map-tables", "12.3K"), v.named, v.legible,
 	)
 }
@@ -225,7 +263,8 @@ func eventGone(v *visit) error {
 	return do(arrives, v.opens(eventHash), v.sees(".operation", "Not stored"), v.sees(".event-facts", "does not run"),
 		v.sees(`[aria-label="Subscribers"]`, "guest.example"),
 		func() error { return present.leave() }, v.sees(".middle .notice", "This event is no longer on the bus"),
-		arrives, v.awaits("nothing is missing any more", `!document.querySelector(".middle > .notice")`), v.sees(".operation", "Not stored"),
+		arrives, v.awaits("nothing is missing any more", `!document.querySelector(".middle > .notice")`),
+		v.sees(".operation", "Not stored"),
 		func() error { return present.leave() },
 	)
 }
@@ -235,16 +274,19 @@ func eventGone(v *visit) error {
 func eventsForAll(v *visit) error {
 	fits := v.awaits("nothing is wider than the screen", `document.documentElement.scrollWidth <= innerWidth`)
 	pages := inTurn(
-		v.opens(eventHash), v.sees(`[aria-label="Subscribers"]`, "mailer.example"), v.sees(`[aria-label="Log"]`, "of 1 GiB"), v.named, v.legible, fits,
+		v.opens(eventHash), v.sees(`[aria-label="Subscribers"]`, "mailer.example"), v.sees(`[aria-label="Log"]`, "of 1 GiB"),
+		v.named, v.legible, fits,
 		v.opens(mailerHash), v.sees(deadLetters+" .reason", longWord), v.named, v.legible, fits,
 		v.opens("#/map"), v.sees(".map-tables", "orders.example ⇢ mailer.example"), v.named, v.legible, fits,
-		v.awaits("no figure lies over another", `[...document.querySelectorAll(".map-table td")].every((one) => one.scrollWidth <= one.clientWidth)`),
+		v.awaits("no figure lies over another",
+			`[...document.querySelectorAll(".map-table td")].every((one) => one.scrollWidth <= one.clientWidth)`),
 	)
 	return do(v.startOrders(longWord+longWord), v.opens(eventHash), v.operates, pages,
 		func() error { return v.prefer("dark") }, pages,
 		func() error { return v.resize(tabletWidth, tabletHeight) }, pages,
 		func() error { return v.resize(phoneWidth, phoneHeight) }, pages,
-		v.opens(""), v.clicks(`.services a[href="`+eventHash+`"]`), v.awaits("the heading has the focus", `document.activeElement.id === "operation-title"`),
+		v.opens(""), v.clicks(`.services a[href="`+eventHash+`"]`),
+		v.awaits("the heading has the focus", `document.activeElement.id === "operation-title"`),
 		v.clicks(".back"), v.awaits("the list is back", `document.querySelector(".list").checkVisibility()`),
 		v.opens(mailerHash), v.clicks(deadLetters+" summary"), v.sees(deadLetters+" pre", longWord), fits,
 		v.clicks(deadLetters+` [aria-label^="Delete"]`), v.sees("dialog[open]", "Delete 1 dead letter?"), v.legible, fits,

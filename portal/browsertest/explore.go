@@ -63,7 +63,8 @@ const (
 
 func rendering(v *visit) error {
 	return do(v.startExamples, v.opens(""),
-		v.sees(".count", "5 services, "), v.sees(".state", "What is on the bus"), v.sees(".state", "run by 7 instances"), v.takes("start"),
+		v.sees(".count", "5 services, "), v.sees(".state", "What is on the bus"), v.sees(".state", "run by 7 instances"),
+		v.takes("start"),
 		v.sees(".services", "calculator.example"),
 		v.opens("#/products.example/"), v.sees(".operation", "1 instance"), v.sees(".cards", "ListAll(sortBy string"),
 		v.opens("#/products.example:443/POST/products"),
@@ -73,7 +74,8 @@ func rendering(v *visit) error {
 		v.awaits("the title", `document.title === "POST products.example/products · Busline"`),
 		v.reload, v.awaits("the same title", `document.title === "POST products.example/products · Busline"`),
 		v.opens(arithmeticHash), v.sees(".operation", "Arithmetic(x int, op string, y int) (result int)"),
-		v.fills(`[name="x"]`, "5"), v.fills(`[name="op"]`, "*"), v.fills(`[name="y"]`, "6"), v.clicks(`.request-form [type="submit"]`),
+		v.fills(`[name="x"]`, "5"), v.fills(`[name="op"]`, "*"), v.fills(`[name="y"]`, "6"),
+		v.clicks(`.request-form [type="submit"]`),
 		v.sees(".response", "200"), v.takes("light"),
 		func() error { return v.prefer("dark") },
 		v.awaits("a dark page", `getComputedStyle(document.body).backgroundColor === "rgb(17, 20, 26)"`), v.takes("dark"),
@@ -82,10 +84,12 @@ func rendering(v *visit) error {
 
 func keyboard(v *visit) error {
 	found := func(count string) step {
-		return v.awaits(count+" operations in the list", `String(document.querySelectorAll(".services ul a").length) === %s`, count)
+		return v.awaits(count+" operations in the list", `String(document.querySelectorAll(".services ul a").length) === %s`,
+			count)
 	}
 	return do(v.startExamples, v.opens(""), v.sees(".count", "5 services"),
-		v.presses("/"), v.awaits("the search has the focus, and nothing in it", `document.activeElement.id === "search" && document.activeElement.value === ""`),
+		v.presses("/"), v.awaits("the search has the focus, and nothing in it",
+			`document.activeElement.id === "search" && document.activeElement.value === ""`),
 		v.presses("salary"), v.sees(".count", "Nothing found"), // for nobody
 		v.presses(kb.Escape), v.awaits("the search is empty", `document.getElementById("search").value === ""`),
 		v.presses("cache-st"), found("1"), v.sees(".count", "1 operation of 1 service found"),
@@ -115,7 +119,8 @@ func deepLinks(v *visit) error {
 		v.clicks(`.services a[href="`+addHash+`"]`), v.sees(".operation .signature", "Add(x int, y int)"),
 		v.back, v.sees(".operation", "Read returns a product."),
 		v.reload, v.sees(".operation", "Read returns a product."),
-		v.opens("#/nobody.example:443/GET/nothing"), v.sees(".state", "Not on the bus"), v.sees(".state", "nobody.example:443/nothing"),
+		v.opens("#/nobody.example:443/GET/nothing"), v.sees(".state", "Not on the bus"),
+		v.sees(".state", "nobody.example:443/nothing"),
 		v.opens("#/nobody.example/"), v.sees(".state", "Not on the bus"),
 		v.opens("#/messaging.example"), v.sees(".operation", "3 instances"),
 		v.opens("#/a-view-that-is-not-there"), v.sees(".state", "What is on the bus"),

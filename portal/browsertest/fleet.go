@@ -35,14 +35,18 @@ func (fleetService) Stats() (entries, bytes int64) { return 1, 2 }
 // scale visits a thousand services.
 func scale(v *visit) error {
 	drawn := func(what, condition string) step {
-		return v.awaits(what, `((nodes) => `+condition+`)([...document.querySelectorAll(".map-node")].map((node) => node.getAttribute("aria-label").split(":")[0]))`)
+		return v.awaits(what, `((nodes) => `+condition+
+			`)([...document.querySelectorAll(".map-node")].map((node) => node.getAttribute("aria-label").split(":")[0]))`)
 	}
 	var comes guest
-	return do(v.startFleet, v.opens(""), v.sees(".count", "1000 services, 3000 operations"), v.sees(".tiles + p", "880 more"),
-		v.fills("#search", "node-0777"), v.sees(".count", "3 operations of 1 service found"), v.presses(kb.Enter), v.sees(".operation", "Lookup finds"),
+	return do(v.startFleet, v.opens(""), v.sees(".count", "1000 services, 3000 operations"),
+		v.sees(".tiles + p", "880 more"),
+		v.fills("#search", "node-0777"), v.sees(".count", "3 operations of 1 service found"), v.presses(kb.Enter),
+		v.sees(".operation", "Lookup finds"),
 		v.fills("#search", "lookup"), v.sees(".count", "1000 operations of 1000 services found"), v.clicks(".more button"),
 		v.awaits("all that is found", `document.querySelectorAll(".services ul a").length === 1000`),
-		v.awaits("the first that was not shown has the focus", `document.activeElement.dataset.at === "node-0200.billing.example"`),
+		v.awaits("the first that was not shown has the focus",
+			`document.activeElement.dataset.at === "node-0200.billing.example"`),
 		v.fills("#search", ""), func() error {
 			return v.run(`window.row = document.querySelector('[data-at="node-0500.billing.example"]')`)
 		},
@@ -55,11 +59,13 @@ func scale(v *visit) error {
 		v.awaits("the others are the same elements", `row.isConnected`),
 		v.opens("#/map"), v.sees(".map-state", "Live"), v.sees(".map-left-out", "of 1000: what fails"),
 		drawn("a picture of some", `nodes.length > 20 && nodes.length <= 36`), v.sees(".map-left-out", "counted only"),
-		drawn("what fails", `nodes.includes("node-0155.billing.example")`), drawn("what is busiest", `nodes.includes("node-0003.identity.example")`),
+		drawn("what fails", `nodes.includes("node-0155.billing.example")`),
+		drawn("what is busiest", `nodes.includes("node-0003.identity.example")`),
 		v.awaits("its calls", `document.querySelector(".map-edge.failed")`),
 		v.awaits("short tables", `document.querySelectorAll(".map-table tbody tr").length === 200`), v.takes("fleet-map"),
 		v.fills(".map-filter input", "node-0155"),
-		drawn("who has to do with it", `nodes.sort().join() === "node-0005.billing.example,node-0154.search.example,node-0155.billing.example"`),
+		drawn("who has to do with it",
+			`nodes.sort().join() === "node-0005.billing.example,node-0154.search.example,node-0155.billing.example"`),
 		v.fills(".map-filter input", "node-0999"), drawn("what has no calls", `nodes.join() === "node-0999.search.example"`),
 		v.fills(".map-filter input", ""), v.clicks(".map-scroll:last-child .map-more"),
 		v.awaits("all services", `document.querySelectorAll(".map-scroll:last-child tbody tr").length === 1000`),

@@ -34,6 +34,7 @@ func headers(v *visit) error {
 			}
 			return v.overNATS(message, "200 OK", `for "100% \\Ada"`)
 		},
-		v.chooses(".request-form select", "*"), v.clicks(sends), v.sees(".output", "Not sent: a multicast from this page has no headers."),
+		v.chooses(".request-form select", "*"), v.clicks(sends),
+		v.sees(".output", "Not sent: a multicast from this page has no headers."),
 	)
 }

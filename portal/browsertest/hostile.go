@@ -26,7 +26,8 @@ func (s *stage) startHostile() error {
 	}
 	schema := map[string]any{
 		"type": "object", "description": hostile,
-		"properties": map[string]any{hostile: map[string]any{"type": "string", "description": hostile, "enum": []string{hostile}}},
+		"properties": map[string]any{hostile: map[string]any{"type": "string", "description": hostile,
+			"enum": []string{hostile}}},
 	}
 	document := map[string]any{
 		"openapi": "3.0.0",

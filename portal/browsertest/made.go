@@ -68,11 +68,14 @@ func (s *stage) startShop() error {
 		return err
 	}
 	if err := conn.Handle(http.MethodPost, "/upload", http.HandlerFunc(upload),
-		bus.FormField("title", "string", "required title of the page"), bus.FormField("tags", "[]string", ""), bus.FormField("public", "boolean", ""),
-		bus.FormField("photo", "image/png,image/jpeg", "required what the page shows"), bus.FormField("more", "[]file", "")); err != nil {
+		bus.FormField("title", "string", "required title of the page"), bus.FormField("tags", "[]string", ""),
+		bus.FormField("public", "boolean", ""),
+		bus.FormField("photo", "image/png,image/jpeg", "required what the page shows"),
+		bus.FormField("more", "[]file", "")); err != nil {
 		return err
 	}
-	if err := conn.Handle(http.MethodPost, "/text", http.HandlerFunc(keep), bus.FormField("title", "string", "")); err != nil {
+	if err := conn.Handle(http.MethodPost, "/text", http.HandlerFunc(keep),
+		bus.FormField("title", "string", "")); err != nil {
 		return err
 	}
 	return bus.Serve(conn, shop{})

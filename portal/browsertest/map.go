@@ -20,16 +20,20 @@ func watching(v *visit) error {
 	return do(v.startExamples, v.opens("#/map"), v.sees(".map-view", "5 services, 7 instances"),
 		func() error { return v.run(again(callsOn)) },
 		v.sees(".map-state", "Live"), v.sees(".map-tables", "ingress"), v.sees(".map-tables", "calculator.example"),
-		v.awaits("calls within a service", `[...document.querySelectorAll(".map-tables tr")].some((row) => row.innerText.split("messaging.example").length === 3)`),
+		v.awaits("calls within a service",
+			`[...document.querySelectorAll(".map-tables tr")].some((row) => row.innerText.split("messaging.example").length === 3)`),
 		v.awaits("some that are refused", `document.querySelector(".map-tables .refused")`),
 		v.awaits("lines between them", `document.querySelectorAll(".map-body svg path").length >= 5`),
 		v.takes("map"),
-		v.picks("calculator.example", kb.Enter), v.sees(".map-figures strong", "calculator.example"), v.pressed("calculator.example"),
+		v.picks("calculator.example", kb.Enter), v.sees(".map-figures strong", "calculator.example"),
+		v.pressed("calculator.example"),
 		v.picks("calculator.example", " "), v.sees(".map-figures strong", "5 services"), v.pressed(""),
-		v.fills(`.map-filter input`, "payroll"), v.awaits("one row", `document.querySelectorAll(".map-tables table:first-of-type tbody tr").length >= 1`),
+		v.fills(`.map-filter input`, "payroll"), v.awaits("one row",
+			`document.querySelectorAll(".map-tables table:first-of-type tbody tr").length >= 1`),
 		v.awaits("others are gone", `!document.querySelector(".map-tables").innerText.includes("calculator.example")`),
 		v.fills(`.map-filter input`, ""), v.sees(".map-tables", "calculator.example"),
-		v.useToken("x.y.z"), v.sees(".map-state", "The token is refused"), v.awaits("nothing is left to see", `document.querySelector(".map-body").hidden`),
+		v.useToken("x.y.z"), v.sees(".map-state", "The token is refused"),
+		v.awaits("nothing is left to see", `document.querySelector(".map-body").hidden`),
 		v.useToken(""), v.sees(".map-tables", "calculator.example"),
 		func() error { v.broker.Close(); return nil },
 		v.sees(".map-state", "Lost since"), v.awaits("the last picture stays", `document.querySelector(".map-body.stale")`),
@@ -48,7 +52,9 @@ func (v *visit) picks(host, key string) step {
 
 // pressed waits until the picture reports to screen readers that one node is pinned, "" for none.
 func (v *visit) pressed(host string) step {
-	return v.awaits("pinned: "+host, `(document.querySelector('.map-node[aria-pressed="true"]')?.getAttribute("aria-label") ?? "").split(":")[0] === %s`, host)
+	return v.awaits("pinned: "+host,
+		`(document.querySelector('.map-node[aria-pressed="true"]')?.getAttribute("aria-label") ?? "").split(":")[0] === %s`,
+		host)
 }
 
 // emptyMap has no services at first, and then one.
@@ -60,9 +66,12 @@ func emptyMap(v *visit) error {
 // crowdedMap has a hundred services without calls, which are not drawn.
 func crowdedMap(v *visit) error {
 	const services = 100
-	return do(func() error { return v.startMany(services) }, v.opens("#/map"), v.sees(".map-view", "100 services, 100 instances"),
-		v.sees(".map-left-out", "100 without calls are counted only"), v.awaits("no picture", `!document.querySelector(".map-picture").checkVisibility()`),
-		v.fills(".map-filter input", "node-03"), v.awaits("those that are searched for", `document.querySelectorAll(".map-node").length === 10`))
+	return do(func() error { return v.startMany(services) }, v.opens("#/map"),
+		v.sees(".map-view", "100 services, 100 instances"),
+		v.sees(".map-left-out", "100 without calls are counted only"),
+		v.awaits("no picture", `!document.querySelector(".map-picture").checkVisibility()`),
+		v.fills(".map-filter input", "node-03"), v.awaits("those that are searched for",
+			`document.querySelectorAll(".map-node").length === 10`))
 }
 
 // places lays out services in columns, some of which call each other in circles.
@@ -83,7 +92,8 @@ const places = `import("./maplayout.js").then(({Layout}) => {
 func circles(v *visit) error {
 	return do(v.opens("#/map"), func() error { return v.run(places) },
 		v.awaits("callers to the left", `window.placed?.chain === '{"web":0,"mail":3,"shop":1,"stock":2}'`),
-		v.awaits("a circle between its caller and its callee", `window.placed?.circle === '{"web":0,"shop":1,"stock":2,"mail":3}'`),
+		v.awaits("a circle between its caller and its callee",
+			`window.placed?.circle === '{"web":0,"shop":1,"stock":2,"mail":3}'`),
 		v.awaits("a picture that can be seen", `window.placed?.columns < 30`))
 }
 

@@ -15,15 +15,18 @@ func phone(v *visit) error {
 		v.awaits("the heading has the focus", `document.activeElement.id === "operation-title"`),
 		v.fills(`[name="x"]`, "5"), v.fills(`[name="y"]`, "6"), v.clicks(sends), v.sees(".response pre", `"sum": 11`), fits,
 		func() error { return v.run(`document.querySelector(".try").scrollIntoView()`) }, v.takes("phone"),
-		v.presses("/"), v.at("#/"), v.awaits("the search has the focus", `document.activeElement.id === "search"`), v.back, v.sees(".operation", "Add"),
+		v.presses("/"), v.at("#/"), v.awaits("the search has the focus", `document.activeElement.id === "search"`), v.back,
+		v.sees(".operation", "Add"),
 		v.clicks(".back"), v.awaits("the list is back", `document.querySelector(".list").checkVisibility()`),
 		v.opens("#/messaging.example/"), v.sees(".operation", "3 instances"), fits,
 		v.opens(noQueueHash), v.chooses(".request-form select", "*"), v.clicks(sends), v.sees(".response", "3 answers"), fits,
 		v.opens("#/compare"), v.sees(".compare", "A sees"), fits,
 		v.opens("#/map"), v.sees(".map-tables", "calculator.example"), fits,
 		func() error { return v.run(again(failsAndRefuses)) },
-		v.awaits("both kinds of errors", `[...document.querySelectorAll(".map-table .failed")].some((one) => one.innerText.includes("refused"))`),
-		v.awaits("no figure lies over another", `[...document.querySelectorAll(".map-table td")].every((one) => one.scrollWidth <= one.clientWidth)`),
+		v.awaits("both kinds of errors",
+			`[...document.querySelectorAll(".map-table .failed")].some((one) => one.innerText.includes("refused"))`),
+		v.awaits("no figure lies over another",
+			`[...document.querySelectorAll(".map-table td")].every((one) => one.scrollWidth <= one.clientWidth)`),
 		v.clicks("#caller"), v.sees("dialog", "Who calls"), fits,
 		v.opens("#/products.example:443/POST/products"), v.sees(".operation", "at least 1 character,"), fits,
 		v.startLong, v.opens("#/"+longHost+":443/POST/"+longWord), v.sees(".operation h2", longWord), fits,
@@ -52,5 +55,6 @@ func (s *stage) startLong() error {
 	if err != nil {
 		return err
 	}
-	return conn.Handle(http.MethodPost, "/"+longWord, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), bus.Description(longWord))
+	return conn.Handle(http.MethodPost, "/"+longWord, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}),
+		bus.Description(longWord))
 }

@@ -15,17 +15,21 @@ import (
 func multicast(v *visit) error {
 	var first string
 	return do(v.startExamples, v.opens(noQueueHash), v.sees(".operation", "NoQueue"),
-		v.awaits("three instances to pick from", `document.querySelectorAll('.request-form select option[value]').length === 5`),
+		v.awaits("three instances to pick from",
+			`document.querySelectorAll('.request-form select option[value]').length === 5`),
 		v.chooses(".request-form select", "*"), v.clicks(sends), v.sees(".response", "3 answers"),
-		v.awaits("each its own", `new Set([...document.querySelectorAll(".answers pre")].map((one) => one.innerText)).size === 3`),
-		v.awaits("all of them good", `[...document.querySelectorAll(".answers .status")].every((one) => one.innerText === "200")`),
+		v.awaits("each its own",
+			`new Set([...document.querySelectorAll(".answers pre")].map((one) => one.innerText)).size === 3`),
+		v.awaits("all of them good",
+			`[...document.querySelectorAll(".answers .status")].every((one) => one.innerText === "200")`),
 		v.takes("multicast"),
 		func() (err error) {
 			first, err = v.text(`document.querySelector(".request-form select").options[2].value`)
 			return err
 		},
 		func() error {
-			return do(v.chooses(".request-form select", first), v.clicks(sends), v.sees(".response .instance", first), v.sees(".response pre", "NoQueue "+first))
+			return do(v.chooses(".request-form select", first), v.clicks(sends), v.sees(".response .instance", first),
+				v.sees(".response pre", "NoQueue "+first))
 		},
 		// a queue: a single instance answers for all, and a selected one answers
 		v.opens("#/messaging.example:443/GET/default-queue"), v.chooses(".request-form select", "*"), v.clicks(sends),
@@ -34,7 +38,8 @@ func multicast(v *visit) error {
 			return do(v.chooses(".request-form select", first), v.clicks(sends), v.sees(".response pre", "DefaultQueue "+first))
 		},
 		// arguments and errors are passed on as well
-		v.opens(addHash), v.chooses(".request-form select", "*"), v.fills(`[name="x"]`, "2"), v.fills(`[name="y"]`, "3"), v.clicks(sends),
+		v.opens(addHash), v.chooses(".request-form select", "*"), v.fills(`[name="x"]`, "2"), v.fills(`[name="y"]`, "3"),
+		v.clicks(sends),
 		v.sees(".answers pre", `"sum": 5`),
 		v.opens("#/trouble.example:443/POST/panic"), v.chooses(".request-form select", "*"), v.clicks(sends),
 		v.sees(".answers .status", "500"), v.sees(".answers pre", "the reason is in the log"),
@@ -64,7 +69,8 @@ func elsewhere(v *visit) error {
 		func() error { return compiles(v.stage.ctx, golang) },
 		func() (err error) { curl, err = snippet("curl"); return err },
 		func() error {
-			want := "curl -i '" + v.stage.baseURL + `/calculator.example:443/arithmetic' -H 'Content-Type: application/json' --data-raw '{"x":5,"op":"*","y":6}'`
+			want := "curl -i '" + v.stage.baseURL +
+				`/calculator.example:443/arithmetic' -H 'Content-Type: application/json' --data-raw '{"x":5,"op":"*","y":6}'`
 			if curl != want {
 				return fmt.Errorf("curl: %s\nwant: %s", curl, want)
 			}
@@ -132,8 +138,10 @@ func compiles(ctx context.Context, snippet string) error {
 	if err != nil {
 		return err
 	}
-	program := "package main\n\nimport (\n\t\"bytes\"\n\t\"context\"\n\t\"fmt\"\n\t\"mime/multipart\"\n\t\"net/http\"\n\t\"net/textproto\"\n\t\"os\"\n\n\t\"github.com/busline/busline/bus\"\n)\n\n" +
-		"var _ = fmt.Sprint(http.NoBody, bytes.MinRead, multipart.ErrMessageTooLarge, textproto.MIMEHeader{}, os.Args)\n\nfunc main() { _ = call(context.Background()) }\n\n" +
+	program := "package main\n\nimport " +
+		"(\n\t\"bytes\"\n\t\"context\"\n\t\"fmt\"\n\t\"mime/multipart\"\n\t\"net/http\"\n\t\"net/textproto\"\n\t\"os\"\n\n\t\"github.com/busline/busline/bus\"\n)\n\n" +
+		"var _ = fmt.Sprint(http.NoBody, bytes.MinRead, multipart.ErrMessageTooLarge, textproto.MIMEHeader{}, " +
+		"os.Args)\n\nfunc main() { _ = call(context.Background()) }\n\n" +
 		"func call(ctx context.Context) error {\n" + snippet + "\nreturn err\n}\n"
 	if strings.Contains(snippet, "response, err := conn.Do") {
 		program = strings.Replace(program, "\nreturn err\n", "\n_ = response\nreturn err\n", 1)

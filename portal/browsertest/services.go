@@ -14,7 +14,8 @@ const messagingInstances = 3
 
 // startExamples starts the services of the examples, like the showcase.
 func (s *stage) startExamples() error {
-	for _, start := range []func() error{s.startMessaging, s.startCalculator, s.startProducts, s.startPayroll, s.startTrouble} {
+	for _, start := range []func() error{s.startMessaging, s.startCalculator, s.startProducts, s.startPayroll,
+		s.startTrouble} {
 		if err := start(); err != nil {
 			return err
 		}

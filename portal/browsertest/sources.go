@@ -61,9 +61,11 @@ func sources(v *visit) error {
 	reports := func(what string) step { return v.awaits(what, `window.told[%s] === true`, what) }
 	return do(v.opens(""), func() error { return v.run(fakeServer) },
 		v.awaits("what was asked for", `window.told?.asked === ',"1","1","2","3",,,ada,"4" ada,"4" ada'`),
-		reports("same"), reports("kept"), reports("changed"), reports("hidden"), reports("base"), reports("again"), reports("refused"), reports("others"), reports("broken"),
+		reports("same"), reports("kept"), reports("changed"), reports("hidden"), reports("base"), reports("again"),
+		reports("refused"), reports("others"), reports("broken"),
 		func() error { return v.run(changedSchema) },
-		v.awaits("what has not changed stays", `window.read?.kept`), v.awaits("what uses a changed schema does not", `window.read.changed`),
+		v.awaits("what has not changed stays", `window.read?.kept`),
+		v.awaits("what uses a changed schema does not", `window.read.changed`),
 		v.awaits("neither do events", `window.read.events`),
 	)
 }

@@ -60,7 +60,8 @@ func newStage(ctx context.Context, jetStream bool) (s *stage, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s.connect = []bus.ConnectOption{bus.WithBroker(s.broker), bus.WithPlane(s.plane), bus.WithVerifier(verifier), bus.WithVersion("1"), bus.WithLogger(zerolog.Nop()), bus.WithoutShortCircuit()}
+	s.connect = []bus.ConnectOption{bus.WithBroker(s.broker), bus.WithPlane(s.plane), bus.WithVerifier(verifier),
+		bus.WithVersion("1"), bus.WithLogger(zerolog.Nop()), bus.WithoutShortCircuit()}
 	page, err := s.join("portal")
 	if err != nil {
 		return nil, err

@@ -46,7 +46,8 @@ func (b *browser) newTab(ctx context.Context, baseURL string) (*tab, error) {
 	stop := context.AfterFunc(ctx, cancel)
 	t := &tab{ctx: opened, baseURL: baseURL, complaints: &complaints{host: base.Host}}
 	t.close = func() { stop(); cancel() }
-	err = errors.Join(chromedp.Listen(opened, t.complaints.listen), chromedp.Do(opened, chromedp.EmulateViewport(deskWidth, deskHeight)))
+	err = errors.Join(chromedp.Listen(opened, t.complaints.listen),
+		chromedp.Do(opened, chromedp.EmulateViewport(deskWidth, deskHeight)))
 	if err == nil {
 		_, err = chromedp.Call(opened, audits.Enable, cdp.Empty{})
 	}
@@ -59,9 +60,10 @@ func (b *browser) newTab(ctx context.Context, baseURL string) (*tab, error) {
 
 // prefer sets the preferred colour scheme, and reduced motion.
 func (t *tab) prefer(scheme string) error {
-	_, err := chromedp.Call(t.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
-		{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"},
-	}})
+	_, err := chromedp.Call(t.ctx, emulation.SetEmulatedMedia,
+		emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
+			{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"},
+		}})
 	return err
 }
 
@@ -100,7 +102,8 @@ func (t *tab) back() error { return chromedp.Do(t.ctx, chromedp.NavigateBack()) 
 
 // silence leaves requests without an answer, whose addresses match a pattern, until hears is called.
 func (t *tab) silence(pattern string) error {
-	_, err := chromedp.Call(t.ctx, fetch.Enable, fetch.EnableParams{Patterns: []*fetch.RequestPattern{{URLPattern: pattern}}})
+	_, err := chromedp.Call(t.ctx, fetch.Enable,
+		fetch.EnableParams{Patterns: []*fetch.RequestPattern{{URLPattern: pattern}}})
 	return err
 }
 
@@ -197,12 +200,14 @@ func (t *tab) until(what, expression string, arguments ...string) error {
 // says waits until the element that a selector finds contains a text.
 func (t *tab) says(selector, text string) error {
 	return t.until(fmt.Sprintf("%s says %q", selector, text),
-		`[...document.querySelectorAll(%s)].some((found) => found.checkVisibility() && found.innerText.includes(%s))`, selector, text)
+		`[...document.querySelectorAll(%s)].some((found) => found.checkVisibility() && found.innerText.includes(%s))`,
+		selector, text)
 }
 
 // screenshot returns the visible part of the page, as PNG.
 func (t *tab) screenshot() (picture []byte, err error) {
-	result, err := chromedp.Call(t.ctx, page.CaptureScreenshot, page.CaptureScreenshotParams{Format: page.CaptureScreenshotFormatPng})
+	result, err := chromedp.Call(t.ctx, page.CaptureScreenshot,
+		page.CaptureScreenshotParams{Format: page.CaptureScreenshotFormatPng})
 	return result.Data, err
 }
 

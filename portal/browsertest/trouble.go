@@ -17,7 +17,8 @@ func htmlInNames(v *visit) error {
 		v.opens("#/hostile.example/"), v.sees(".description", "<script>"),
 		v.opens("#/"+strings.ReplaceAll(hostile, " ", "%20")), v.sees(".state", "What is on the bus"),
 		v.opens("#/hostile.example:443/GET/<img src=x onerror=alert(1)>"), v.sees(".state", "<img src=x onerror=alert(1)>"),
-		v.awaits("nothing of it is an element", `document.querySelectorAll("img").length === 1 && document.querySelectorAll("script").length === 1`),
+		v.awaits("nothing of it is an element",
+			`document.querySelectorAll("img").length === 1 && document.querySelectorAll("script").length === 1`),
 		v.awaits("nothing of it has run", `document.title !== "taken"`),
 	)
 }
@@ -26,9 +27,11 @@ func htmlInNames(v *visit) error {
 func climbing(v *visit) error {
 	const climber = "#/climber.example:443"
 	return do(v.startClimber, v.opens(climber+"/GET/{a}/{b}/victim.example:443/raise"), v.clicks(sends),
-		v.sees(".output", "Not sent: a browser would call /victim.example:443/raise instead of /climber.example:443/../../victim.example:443/raise."),
+		v.sees(".output", "Not sent: a browser would call /victim.example:443/raise instead of "+
+			"/climber.example:443/../../victim.example:443/raise."),
 		v.opens(climber+"/GET/step/{a}"), v.fills(`[name="a"]`, "."), v.clicks(sends),
-		v.sees(".output", "Not sent: a browser would call /climber.example:443/step/ instead of /climber.example:443/step/.."),
+		v.sees(".output",
+			"Not sent: a browser would call /climber.example:443/step/ instead of /climber.example:443/step/.."),
 		v.fills(`[name="a"]`, `%2e\..\?#/é|[]^`), v.clicks(sends),
 		v.sees(".response pre", `"GET /step/%252e%5C..%5C%3F%23%2F%C3%A9%7C%5B%5D%5E"`),
 		v.opens("#/victim.example:443/POST/raised"), v.clicks(sends), v.sees(".response pre", `"count": 0`),
@@ -51,10 +54,14 @@ func brokenDocuments(v *visit) error {
 	publishes := func(host string, document http.HandlerFunc) step {
 		return func() error { return v.publish(host, document) }
 	}
-	return do(v.startCalculator, publishes("late.example", late), publishes("garbage.example", garbage), publishes("large.example", enormous),
-		v.opens(""), v.sees(".state .notice", "3 documents cannot be shown"), v.sees(".state .notice", "late.example:443 is left out"),
-		v.sees(".state .notice", "garbage.example:443 is left out"), v.sees(".state .notice", "large.example:443 is left out"),
-		v.sees(".count", "1 service"), v.sees(".tiles", "3 operations, 1 instance"), v.clicks(`.services a[href="`+addHash+`"]`), v.sees(".operation", "Add"),
+	return do(v.startCalculator, publishes("late.example", late), publishes("garbage.example", garbage),
+		publishes("large.example", enormous),
+		v.opens(""), v.sees(".state .notice", "3 documents cannot be shown"),
+		v.sees(".state .notice", "late.example:443 is left out"),
+		v.sees(".state .notice", "garbage.example:443 is left out"),
+		v.sees(".state .notice", "large.example:443 is left out"),
+		v.sees(".count", "1 service"), v.sees(".tiles", "3 operations, 1 instance"),
+		v.clicks(`.services a[href="`+addHash+`"]`), v.sees(".operation", "Add"),
 		v.sees(".left-out", "3 documents cannot be shown"),
 	)
 }
@@ -76,9 +83,11 @@ func changes(v *visit) error {
 		return func() error { return v.run(`(globalThis.before = document.querySelector(%s)).focus()`, link) }
 	}
 	focused := func(link string) step {
-		return v.awaits("the focus is where it was", `!before.isConnected && document.activeElement === document.querySelector(%s)`, link)
+		return v.awaits("the focus is where it was",
+			`!before.isConnected && document.activeElement === document.querySelector(%s)`, link)
 	}
-	const tile, card, row = `.middle a[href="#/calculator.example/"]`, `.middle a[href="` + addHash + `"]`, `.compare a[href="` + addHash + `"]`
+	const tile, card, row = `.middle a[href="#/calculator.example/"]`, `.middle a[href="` + addHash + `"]`,
+		`.compare a[href="` + addHash + `"]`
 	return do(v.startCalculator, v.opens(""), v.sees(".tiles", "calculator.example"), focuses(tile),
 		arrives(old), v.sees(".tiles", "guest.example"), focused(tile),
 		v.opens("#/calculator.example/"), v.sees(".operation", "1 instance"), focuses(card),
@@ -115,7 +124,8 @@ func brokerLost(v *visit) error {
 func portalLost(v *visit) error {
 	return do(v.startExamples, v.opens(addHash), v.sees(".operation", "Add"),
 		func() error { return v.stop() },
-		v.sees(".banner", "The portal is out of reach"), v.clicks(sends), v.sees(".output", "No answer: the portal is out of reach"),
+		v.sees(".banner", "The portal is out of reach"), v.clicks(sends),
+		v.sees(".output", "No answer: the portal is out of reach"),
 	)
 }
 

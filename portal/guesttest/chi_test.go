@@ -78,7 +78,8 @@ func chiRouter() http.Handler {
 	}, middleware.Compress(5))
 	with("recover", func(http.ResponseWriter, *http.Request) { panic("a mistake") }, quiet, middleware.Recoverer)
 	with("recover-abort", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, middleware.Recoverer)
-	with("timeout", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, middleware.Timeout(time.Millisecond))
+	with("timeout", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+		middleware.Timeout(time.Millisecond))
 	with("throttle", showRoute, middleware.Throttle(10))
 	entered := make(stepwise)
 	router.Post("/with/full/entered", func(w http.ResponseWriter, r *http.Request) { entered.wait(r.Context()) })
@@ -116,7 +117,8 @@ func chiRouter() http.Handler {
 		_, _ = fmt.Fprint(w, r.Context().Value(middleware.URLFormatCtxKey))
 	}, middleware.URLFormat)
 	with("rewrite", showRoute, middleware.PathRewrite("/old", "/new"))
-	with("profile", showRoute, middleware.Maybe(middleware.SetHeader("X-Maybe", "yes"), func(r *http.Request) bool { return r.URL.RawQuery == "maybe" }))
+	with("profile", showRoute, middleware.Maybe(middleware.SetHeader("X-Maybe", "yes"),
+		func(r *http.Request) bool { return r.URL.RawQuery == "maybe" }))
 	with("wrapped", func(w http.ResponseWriter, r *http.Request) {
 		wrapped := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
 		_, _ = io.WriteString(wrapped, "text")
@@ -219,19 +221,25 @@ func TestChi(t *testing.T) {
 		{"RedirectSlashes with backslashes", request("GET /redirected/%5Cevil.example/"), "301", "", ""},
 		{"CleanPath", request("GET /with/clean/a/./b"), "307", "", ""},
 		{"Compress", request("GET /with/compress/", "Accept-Encoding: gzip"), "200", "", ""},
-		{"Compress without gzip", request("GET /with/compress/"), "200", "+Content-Length: 5000", "+Content-Length: 5000; +Vary: Accept-Encoding"},
+		{"Compress without gzip", request("GET /with/compress/"), "200", "+Content-Length: 5000",
+			"+Content-Length: 5000; +Vary: Accept-Encoding"},
 		{"Compress with HEAD", request("HEAD /with/compress/", "Accept-Encoding: gzip"), "200", "", ""},
 		{"Compress, flushed", piecewise("/with/compress-flushed/", "first"), "first", "", ""},
 		{"Recoverer", request("GET /with/recover/"), "500", "", ""},
-		{"Recoverer of an abort", request("GET /with/recover-abort/"), "broken", "500 problem instead of broken", "500 problem instead of broken"},
+		{"Recoverer of an abort", request("GET /with/recover-abort/"), "broken", "500 problem instead of broken",
+			"500 problem instead of broken"},
 		{"Timeout", request("GET /with/timeout/"), "504", "", ""},
 		{"Throttle", request("GET /with/throttle/"), "200", "", ""},
 		{"Throttle, full", full, "429", "", ""},
-		{"RealIP, forwarded", request("GET /with/real-ip/", "X-Forwarded-For: 192.0.2.1, 192.0.2.2"), "200", "", "-body \"192.0.2.1\"; +body \"127.0.0.1\""},
-		{"RealIP, X-Real-IP", request("GET /with/real-ip/", "X-Real-IP: 192.0.2.1"), "200", "", "-body \"192.0.2.1\"; +body \"127.0.0.1\""},
+		{"RealIP, forwarded", request("GET /with/real-ip/", "X-Forwarded-For: 192.0.2.1, 192.0.2.2"), "200", "",
+			"-body \"192.0.2.1\"; +body \"127.0.0.1\""},
+		{"RealIP, X-Real-IP", request("GET /with/real-ip/", "X-Real-IP: 192.0.2.1"), "200", "",
+			"-body \"192.0.2.1\"; +body \"127.0.0.1\""},
 		{"RealIP, True-Client-IP", request("GET /with/real-ip/", "True-Client-IP: 192.0.2.1"), "200", "", ""},
-		{"ClientIP of X-Forwarded-For", request("GET /with/client-ip/", "X-Forwarded-For: 192.0.2.1"), "200", "", "-Content-Length: 9; -Content-Type: text/plain; charset=utf-8; -body \"192.0.2.1\"; +Content-Length: 0; +body \"\""},
-		{"RemoteAddr", request("GET /with/remote/"), "200", "-Content-Length: 4; -body \"true\"; +Content-Length: 5; +body \"false\"", ""},
+		{"ClientIP of X-Forwarded-For", request("GET /with/client-ip/", "X-Forwarded-For: 192.0.2.1"), "200", "",
+			"-Content-Length: 9; -Content-Type: text/plain; charset=utf-8; -body \"192.0.2.1\"; +Content-Length: 0; +body \"\""},
+		{"RemoteAddr", request("GET /with/remote/"), "200",
+			"-Content-Length: 4; -body \"true\"; +Content-Length: 5; +body \"false\"", ""},
 		{"RequestID", request("GET /with/request-id/"), "200", "", ""},
 		{"RequestID of the client", request("GET /with/request-id/", "X-Request-Id: mine"), "200", "", ""},
 		{"BasicAuth", request("GET /with/auth/", authorized), "200", "", ""},
@@ -243,9 +251,12 @@ func TestChi(t *testing.T) {
 		{"NoCache", request("GET /with/no-cache/", `If-None-Match: "a"`), "200", "", ""},
 		{"SetHeader", request("GET /with/header/"), "200", "", ""},
 		{"AllowContentType", requestWith([]byte("{}"), "POST /with/type/", "Content-Type: application/json"), "200", "", ""},
-		{"AllowContentType of another", requestWith([]byte("text"), "POST /with/type/", "Content-Type: text/plain"), "415", "", ""},
-		{"ContentCharset", requestWith([]byte("text"), "POST /with/charset/", "Content-Type: text/plain; charset=utf-8"), "200", "", ""},
-		{"ContentCharset of another", requestWith([]byte("text"), "POST /with/charset/", "Content-Type: text/plain; charset=latin1"), "415", "", ""},
+		{"AllowContentType of another", requestWith([]byte("text"), "POST /with/type/", "Content-Type: text/plain"),
+			"415", "", ""},
+		{"ContentCharset", requestWith([]byte("text"), "POST /with/charset/", "Content-Type: text/plain; charset=utf-8"),
+			"200", "", ""},
+		{"ContentCharset of another", requestWith([]byte("text"), "POST /with/charset/",
+			"Content-Type: text/plain; charset=latin1"), "415", "", ""},
 		{"AllowContentEncoding", requestWith([]byte("text"), "POST /with/encoding/", "Content-Encoding: br"), "415", "", ""},
 		{"RequestSize", requestWith([]byte("text"), "POST /with/size/"), "200", "", ""},
 		{"RequestSize, too large", requestWith([]byte("a longer text"), "POST /with/size/"), "413", "", ""},

@@ -75,7 +75,8 @@ func compare(t *testing.T, newHandler func() http.Handler, cases []comparison, c
 func overHTTP2(server *httptest.Server) { server.EnableHTTP2 = true }
 
 // waysTo returns the three ways to a handler; each has a handler of its own.
-func waysTo(t *testing.T, newHandler func() http.Handler, configure ...func(*httptest.Server)) (plain, overConn, behind *way) {
+func waysTo(t *testing.T, newHandler func() http.Handler,
+	configure ...func(*httptest.Server)) (plain, overConn, behind *way) {
 	t.Helper()
 	server := startServer(t, newHandler(), configure...)
 	b := bustest.New(t)
@@ -103,7 +104,8 @@ func serve(t *testing.T, b *bustest.Bus, handler http.Handler) {
 }
 
 // ingressTo returns an ingress to a handler at /guest.example, as a server of HTTPS, and a client of it.
-func ingressTo(t *testing.T, handler http.Handler, configure ...func(*httptest.Server)) (base string, client *http.Client) {
+func ingressTo(t *testing.T, handler http.Handler,
+	configure ...func(*httptest.Server)) (base string, client *http.Client) {
 	t.Helper()
 	b := bustest.New(t)
 	serve(t, b, handler)
@@ -138,7 +140,8 @@ func requestWith(body []byte, methodAndPath string, header ...string) func(*test
 		ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 		defer cancel()
 		var informed []string
-		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{Got1xxResponse: func(code int, _ textproto.MIMEHeader) error {
+		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{Got1xxResponse: func(code int,
+			_ textproto.MIMEHeader) error {
 			informed = append(informed, fmt.Sprint("before it ", code))
 			return nil
 		}})
@@ -151,7 +154,8 @@ func requestWith(body []byte, methodAndPath string, header ...string) func(*test
 }
 
 // send begins a request.
-func (w *way) send(ctx context.Context, body io.Reader, methodAndPath string, header ...string) (*http.Response, error) {
+func (w *way) send(ctx context.Context, body io.Reader, methodAndPath string,
+	header ...string) (*http.Response, error) {
 	method, path, _ := strings.Cut(methodAndPath, " ")
 	request, err := http.NewRequestWithContext(ctx, method, w.base+path, body)
 	if err != nil {
@@ -199,7 +203,8 @@ func (w *way) describe(response *http.Response) []string {
 			lines = append(lines, value)
 		}
 	}
-	if announced := response.Header.Get("Content-Length"); response.ContentLength >= 0 && announced != fmt.Sprint(response.ContentLength) {
+	if announced := response.Header.Get("Content-Length"); response.ContentLength >= 0 &&
+		announced != fmt.Sprint(response.ContentLength) {
 		lines = append(lines, fmt.Sprintf("length %d", response.ContentLength))
 	}
 	if boundary != "" {
@@ -251,7 +256,8 @@ func failure(err error) string {
 // alwaysOverConn and alwaysBehind are the beginnings of lines in which every response differs, see TestAlways.
 var (
 	alwaysOverConn = []string{"-Date: ", "+Bus-"}
-	alwaysBehind   = []string{"+X-Content-Type-Options: nosniff", "+Proxy-Status: ", "+X-Accel-Buffering: no", "+Cache-Control: no-cache"}
+	alwaysBehind   = []string{"+X-Content-Type-Options: nosniff", "+Proxy-Status: ", "+X-Accel-Buffering: no",
+		"+Cache-Control: no-cache"}
 )
 
 // difference returns the lines that only one of two descriptions has, but for those that begin like known ones. Where
@@ -288,6 +294,9 @@ func TestAlways(t *testing.T) {
 		name, _, _ := strings.Cut(line, ":")
 		names = append(names, name)
 	}
-	assert.Equal(t, []string{"-Date", "+Bus-From-Host", "+Bus-From-Id", "+Bus-Msg-Id", "+Bus-Op-Code", "+Bus-Queue"}, names)
-	assert.Regexp(t, `^\+Proxy-Status: busline; next-hop="\w+\.guest\.example"; msg-id="\w+"; \+X-Content-Type-Options: nosniff$`, difference(lines, do(t, behind), nil))
+	assert.Equal(t, []string{"-Date", "+Bus-From-Host", "+Bus-From-Id", "+Bus-Msg-Id", "+Bus-Op-Code", "+Bus-Queue"},
+		names)
+	assert.Regexp(t,
+		`^\+Proxy-Status: busline; next-hop="\w+\.guest\.example"; msg-id="\w+"; \+X-Content-Type-Options: nosniff$`,
+		difference(lines, do(t, behind), nil))
 }

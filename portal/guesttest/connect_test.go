@@ -22,84 +22,94 @@ type (
 // connectServer is a service of connect-go.
 func connectServer() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("/t/Echo", connect.NewUnaryHandler("/t/Echo", func(_ context.Context, r *connect.Request[text]) (*connect.Response[text], error) {
-		response := connect.NewResponse(wrapperspb.String(r.Msg.GetValue()))
-		response.Header().Set("X-Answer", r.Header().Get("X-Own"))
-		response.Trailer().Set("X-After", r.Header().Get("X-Own"))
-		return response, nil
-	}, connect.WithIdempotency(connect.IdempotencyNoSideEffects)))
-	mux.Handle("/t/Fail", connect.NewUnaryHandler("/t/Fail", func(_ context.Context, r *connect.Request[number]) (*connect.Response[text], error) {
-		return nil, failing(connect.Code(r.Msg.GetValue()))
-	}))
-	mux.Handle("/t/Deadline", connect.NewUnaryHandler("/t/Deadline", func(ctx context.Context, _ *connect.Request[text]) (*connect.Response[text], error) {
-		at, limited := ctx.Deadline()
-		return connect.NewResponse(wrapperspb.String(fmt.Sprint(limited && time.Until(at) < 9*time.Second))), nil
-	}))
+	mux.Handle("/t/Echo", connect.NewUnaryHandler("/t/Echo",
+		func(_ context.Context, r *connect.Request[text]) (*connect.Response[text], error) {
+			response := connect.NewResponse(wrapperspb.String(r.Msg.GetValue()))
+			response.Header().Set("X-Answer", r.Header().Get("X-Own"))
+			response.Trailer().Set("X-After", r.Header().Get("X-Own"))
+			return response, nil
+		}, connect.WithIdempotency(connect.IdempotencyNoSideEffects)))
+	mux.Handle("/t/Fail", connect.NewUnaryHandler("/t/Fail",
+		func(_ context.Context, r *connect.Request[number]) (*connect.Response[text], error) {
+			return nil, failing(connect.Code(r.Msg.GetValue()))
+		}))
+	mux.Handle("/t/Deadline", connect.NewUnaryHandler("/t/Deadline",
+		func(ctx context.Context, _ *connect.Request[text]) (*connect.Response[text], error) {
+			at, limited := ctx.Deadline()
+			return connect.NewResponse(wrapperspb.String(fmt.Sprint(limited && time.Until(at) < 9*time.Second))), nil
+		}))
 	step, left := make(stepwise), make(chan struct{}, 1)
 	mux.HandleFunc("/next", step.next)
-	mux.Handle("/t/Wait", connect.NewUnaryHandler("/t/Wait", func(ctx context.Context, _ *connect.Request[text]) (*connect.Response[text], error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), testTimeout) // the client's time ends first
-		defer cancel()
-		step.wait(ctx)
-		return nil, connect.NewError(connect.CodeAborted, nil)
-	}))
+	mux.Handle("/t/Wait", connect.NewUnaryHandler("/t/Wait",
+		func(ctx context.Context, _ *connect.Request[text]) (*connect.Response[text], error) {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), testTimeout) // the client's time ends first
+			defer cancel()
+			step.wait(ctx)
+			return nil, connect.NewError(connect.CodeAborted, nil)
+		}))
 	mux.HandleFunc("/left", func(_ http.ResponseWriter, r *http.Request) {
 		select {
 		case <-left:
 		case <-r.Context().Done():
 		}
 	})
-	mux.Handle("/t/Count", connect.NewServerStreamHandler("/t/Count", func(_ context.Context, r *connect.Request[number], to *connect.ServerStream[number]) error {
-		to.ResponseHeader().Set("X-Answer", "before")
-		to.ResponseTrailer().Set("X-After", "after")
-		for i := range r.Msg.GetValue() {
-			if err := to.Send(wrapperspb.Int32(i)); err != nil {
-				return err
+	mux.Handle("/t/Count", connect.NewServerStreamHandler("/t/Count",
+		func(_ context.Context, r *connect.Request[number], to *connect.ServerStream[number]) error {
+			to.ResponseHeader().Set("X-Answer", "before")
+			to.ResponseTrailer().Set("X-After", "after")
+			for i := range r.Msg.GetValue() {
+				if err := to.Send(wrapperspb.Int32(i)); err != nil {
+					return err
+				}
 			}
-		}
-		return nil
-	}))
-	mux.Handle("/t/CountAndFail", connect.NewServerStreamHandler("/t/CountAndFail", func(_ context.Context, r *connect.Request[number], to *connect.ServerStream[number]) error {
-		for i := range r.Msg.GetValue() {
-			if err := to.Send(wrapperspb.Int32(i)); err != nil {
-				return err
+			return nil
+		}))
+	mux.Handle("/t/CountAndFail", connect.NewServerStreamHandler("/t/CountAndFail",
+		func(_ context.Context, r *connect.Request[number], to *connect.ServerStream[number]) error {
+			for i := range r.Msg.GetValue() {
+				if err := to.Send(wrapperspb.Int32(i)); err != nil {
+					return err
+				}
 			}
-		}
-		return failing(connect.CodeDataLoss)
-	}))
-	mux.Handle("/t/Steps", connect.NewServerStreamHandler("/t/Steps", func(ctx context.Context, _ *connect.Request[number], to *connect.ServerStream[number]) error {
-		if err := to.Send(wrapperspb.Int32(1)); err != nil {
-			return err
-		}
-		step.wait(ctx)
-		return to.Send(wrapperspb.Int32(2))
-	}))
-	mux.Handle("/t/Endless", connect.NewServerStreamHandler("/t/Endless", func(_ context.Context, _ *connect.Request[number], to *connect.ServerStream[number]) error {
-		for {
+			return failing(connect.CodeDataLoss)
+		}))
+	mux.Handle("/t/Steps", connect.NewServerStreamHandler("/t/Steps",
+		func(ctx context.Context, _ *connect.Request[number], to *connect.ServerStream[number]) error {
 			if err := to.Send(wrapperspb.Int32(1)); err != nil {
-				left <- struct{}{}
 				return err
 			}
-		}
-	}))
-	mux.Handle("/t/Sum", connect.NewClientStreamHandler("/t/Sum", func(_ context.Context, from *connect.ClientStream[number]) (*connect.Response[number], error) {
-		var sum int32
-		for from.Receive() {
-			sum += from.Msg().GetValue()
-		}
-		return connect.NewResponse(wrapperspb.Int32(sum)), from.Err()
-	}))
-	mux.Handle("/t/Chat", connect.NewBidiStreamHandler("/t/Chat", func(_ context.Context, between *connect.BidiStream[number, number]) error {
-		for {
-			message, err := between.Receive()
-			if err != nil {
-				return nil //nolint:nilerr // the client has ended its side
+			step.wait(ctx)
+			return to.Send(wrapperspb.Int32(2))
+		}))
+	mux.Handle("/t/Endless", connect.NewServerStreamHandler("/t/Endless",
+		func(_ context.Context, _ *connect.Request[number], to *connect.ServerStream[number]) error {
+			for {
+				if err := to.Send(wrapperspb.Int32(1)); err != nil {
+					left <- struct{}{}
+					return err
+				}
 			}
-			if err := between.Send(message); err != nil {
-				return err
+		}))
+	mux.Handle("/t/Sum", connect.NewClientStreamHandler("/t/Sum",
+		func(_ context.Context, from *connect.ClientStream[number]) (*connect.Response[number], error) {
+			var sum int32
+			for from.Receive() {
+				sum += from.Msg().GetValue()
 			}
-		}
-	}))
+			return connect.NewResponse(wrapperspb.Int32(sum)), from.Err()
+		}))
+	mux.Handle("/t/Chat", connect.NewBidiStreamHandler("/t/Chat",
+		func(_ context.Context, between *connect.BidiStream[number, number]) error {
+			for {
+				message, err := between.Receive()
+				if err != nil {
+					return nil //nolint:nilerr // the client has ended its side
+				}
+				if err := between.Send(message); err != nil {
+					return err
+				}
+			}
+		}))
 	return mux
 }
 
@@ -149,7 +159,8 @@ func (c *connectTest) echo(ctx context.Context, value string) string {
 	if err != nil {
 		return outcome(err)
 	}
-	return fmt.Sprintf("%t %s, %s", response.Msg.GetValue() == value, response.Header().Get("X-Answer"), response.Trailer().Get("X-After"))
+	return fmt.Sprintf("%t %s, %s", response.Msg.GetValue() == value, response.Header().Get("X-Answer"),
+		response.Trailer().Get("X-After"))
 }
 
 func (c *connectTest) fail(ctx context.Context, code int32) string {
@@ -197,7 +208,8 @@ func (c *connectTest) count(ctx context.Context, name string, n int32) string {
 	for ; stream.Receive(); received++ {
 		inOrder = inOrder && stream.Msg().GetValue() == received
 	}
-	return fmt.Sprintf("%d %t %s %s %s", received, inOrder, stream.ResponseHeader().Get("X-Answer"), stream.ResponseTrailer().Get("X-After"), outcome(stream.Err()))
+	return fmt.Sprintf("%d %t %s %s %s", received, inOrder, stream.ResponseHeader().Get("X-Answer"),
+		stream.ResponseTrailer().Get("X-After"), outcome(stream.Err()))
 }
 
 // steps reads the first message before it lets the handler send the second.
@@ -222,7 +234,8 @@ func (c *connectTest) steps(ctx context.Context) string {
 func (c *connectTest) cancel(ctx context.Context) string {
 	streamed, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream, err := clientOf[number, number](c, "Endless").CallServerStream(streamed, connect.NewRequest(wrapperspb.Int32(0)))
+	stream, err := clientOf[number, number](c, "Endless").CallServerStream(streamed,
+		connect.NewRequest(wrapperspb.Int32(0)))
 	if err != nil {
 		return outcome(err)
 	}
@@ -282,18 +295,30 @@ func TestConnect(t *testing.T) {
 		overConn, behind string
 	}{
 		{"unary", func(c *connectTest, ctx context.Context) string { return c.echo(ctx, "text") }, "true sent, sent", "", ""},
-		{"unary, nothing", func(c *connectTest, ctx context.Context) string { return c.echo(ctx, "") }, "true sent, sent", "", ""},
-		{"unary, 3 MB", func(c *connectTest, ctx context.Context) string { return c.echo(ctx, strings.Repeat("text ", 600_000)) }, "true sent, sent", "", ""},
-		{"error", func(c *connectTest, ctx context.Context) string { return c.fail(ctx, 9) }, "failed_precondition" + refused, "", ""},
-		{"codes", (*connectTest).codes, "canceled unknown invalid_argument deadline_exceeded not_found already_exists permission_denied resource_exhausted failed_precondition aborted out_of_range unimplemented internal unavailable data_loss unauthenticated", "", ""},
-		{"unknown procedure", func(c *connectTest, ctx context.Context) string { return c.unary(ctx, "None") }, "unimplemented", "", ""},
+		{"unary, nothing", func(c *connectTest, ctx context.Context) string { return c.echo(ctx, "") },
+			"true sent, sent", "", ""},
+		{"unary, 3 MB", func(c *connectTest, ctx context.Context) string {
+			return c.echo(ctx, strings.Repeat("text ", 600_000))
+		}, "true sent, sent", "", ""},
+		{"error", func(c *connectTest, ctx context.Context) string { return c.fail(ctx, 9) },
+			"failed_precondition" + refused, "", ""},
+		{"codes", (*connectTest).codes, "canceled unknown invalid_argument deadline_exceeded not_found already_exists " +
+			"permission_denied resource_exhausted failed_precondition aborted out_of_range unimplemented internal unavailable " +
+			"data_loss unauthenticated", "", ""},
+		{"unknown procedure", func(c *connectTest, ctx context.Context) string { return c.unary(ctx, "None") },
+			"unimplemented", "", ""},
 		{"deadline", func(c *connectTest, ctx context.Context) string { return c.unary(ctx, "Deadline") }, "false", "", ""},
 		{"too late", (*connectTest).tooLate, "deadline_exceeded", "", ""},
-		{"stream of 0", func(c *connectTest, ctx context.Context) string { return c.count(ctx, "Count", 0) }, "0 true before after <nil>", "", ""},
-		{"stream of 1", func(c *connectTest, ctx context.Context) string { return c.count(ctx, "Count", 1) }, "1 true before after <nil>", "", ""},
-		{"stream of 1000", func(c *connectTest, ctx context.Context) string { return c.count(ctx, "Count", 1000) }, "1000 true before after <nil>", "", ""},
-		{"error of a stream", func(c *connectTest, ctx context.Context) string { return c.count(ctx, "CountAndFail", 0) }, "0 true   data_loss" + refused, "", ""},
-		{"error after 3", func(c *connectTest, ctx context.Context) string { return c.count(ctx, "CountAndFail", 3) }, "3 true   data_loss" + refused, "", ""},
+		{"stream of 0", func(c *connectTest, ctx context.Context) string { return c.count(ctx, "Count", 0) },
+			"0 true before after <nil>", "", ""},
+		{"stream of 1", func(c *connectTest, ctx context.Context) string { return c.count(ctx, "Count", 1) },
+			"1 true before after <nil>", "", ""},
+		{"stream of 1000", func(c *connectTest, ctx context.Context) string { return c.count(ctx, "Count", 1000) },
+			"1000 true before after <nil>", "", ""},
+		{"error of a stream", func(c *connectTest, ctx context.Context) string { return c.count(ctx, "CountAndFail", 0) },
+			"0 true   data_loss" + refused, "", ""},
+		{"error after 3", func(c *connectTest, ctx context.Context) string { return c.count(ctx, "CountAndFail", 3) },
+			"3 true   data_loss" + refused, "", ""},
 		{"first before the end", (*connectTest).steps, "true false <nil>", "", ""},
 		{"cancel in the middle", (*connectTest).cancel, "200 canceled", "", ""},
 		{"client stream", (*connectTest).sum, "45", "", ""},
@@ -305,7 +330,8 @@ func TestConnect(t *testing.T) {
 	}{
 		{"connect", nil},
 		{"connect, JSON", []connect.ClientOption{connect.WithProtoJSON()}},
-		{"connect, GET", []connect.ClientOption{connect.WithHTTPGet(), connect.WithIdempotency(connect.IdempotencyNoSideEffects)}},
+		{"connect, GET", []connect.ClientOption{connect.WithHTTPGet(),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects)}},
 		{"connect, gzip", []connect.ClientOption{connect.WithSendGzip()}},
 		{"gRPC-Web", []connect.ClientOption{connect.WithGRPCWeb()}},
 		{"gRPC-Web, gzip", []connect.ClientOption{connect.WithGRPCWeb(), connect.WithSendGzip()}},

@@ -51,7 +51,8 @@ func (z zipping) Write(data []byte) (int, error) { return z.to.Write(data) }
 func fileServer() http.Handler {
 	content := func(w http.ResponseWriter, r *http.Request) {
 		query := r.URL.Query()
-		for name, field := range map[string]string{"etag": "ETag", "type": "Content-Type", "encoding": "Content-Encoding", "length": "Content-Length"} {
+		for name, field := range map[string]string{"etag": "ETag", "type": "Content-Type", "encoding": "Content-Encoding",
+			"length": "Content-Length"} {
 			if value := query.Get(name); value != "" {
 				w.Header().Set(field, value)
 			}
@@ -70,8 +71,12 @@ func fileServer() http.Handler {
 		{"/files", http.StripPrefix("/files", http.FileServerFS(files))},
 		{"/content/", http.HandlerFunc(content)},
 		{"/one", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, files, "file") })},
-		{"/index", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, files, "site/index.html") })},
-		{"/directory", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, files, "list") })},
+		{"/index", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			http.ServeFileFS(w, r, files, "site/index.html")
+		})},
+		{"/directory", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			http.ServeFileFS(w, r, files, "list")
+		})},
 		{"/dots/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, files, "file") })},
 		{"/denied", http.FileServerFS(broken{fs.ErrPermission})},
 		{"/missing", http.FileServerFS(broken{fs.ErrNotExist})},
@@ -83,7 +88,8 @@ func fileServer() http.Handler {
 			_ = to.Close()
 		})},
 		{"/headers", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			for name, value := range map[string]string{"Cache-Control": "max-age=1", "Content-Encoding": "gzip", "Etag": `"x"`, "Last-Modified": "Wed, 25 Jun 2014 17:12:18 GMT", "Other": "kept"} {
+			for name, value := range map[string]string{"Cache-Control": "max-age=1", "Content-Encoding": "gzip", "Etag": `"x"`,
+				"Last-Modified": "Wed, 25 Jun 2014 17:12:18 GMT", "Other": "kept"} {
 				w.Header().Set(name, value)
 			}
 			http.ServeFileFS(w, r, files, "none")
@@ -137,15 +143,23 @@ func TestFiles(t *testing.T) {
 		{"wasteful ranges", request("GET /one", "Range: bytes=0-,1-,2-,3-,4-"), "200", "", ""},
 		{"range of an empty file", request("GET /content/empty.txt", "Range: bytes=0-10"), "200", "", ""},
 		{"range of a large file", request("GET /files/large.bin", "Range: bytes=1000-3000000"), "206", "", ""},
-		{"two ranges of a large file", request("GET /files/large.bin", "Range: bytes=0-1999999,2500000-3999999"), "206", "", ""},
+		{"two ranges of a large file", request("GET /files/large.bin", "Range: bytes=0-1999999,2500000-3999999"),
+			"206", "", ""},
 
 		{"no time", request("GET /content/style.css?unchanged"), "200", "", ""},
-		{"If-Modified-Since its time", request("GET /content/style.css", "If-Modified-Since: Tue, 25 Jun 2024 17:12:18 GMT"), "304", "", ""},
-		{"If-Modified-Since before", request("GET /content/style.css", "If-Modified-Since: Tue, 25 Jun 2024 17:12:17 GMT"), "200", "", ""},
-		{"If-Modified-Since with a type and a tag", request("GET /content/style.css?type=text/css&etag=%22a%22", "If-Modified-Since: Tue, 25 Jun 2024 17:12:18 GMT"), "304", "", ""},
-		{"If-Modified-Since of a directory", request("GET /files/list/", "If-Modified-Since: Fri, 01 Jan 2038 00:00:00 GMT"), "200", "", ""},
-		{"If-Modified-Since of an index", request("GET /files/site/", "If-Modified-Since: Tue, 25 Jun 2024 17:12:18 GMT"), "304", "", ""},
-		{"If-Modified-Since with HEAD", request("HEAD /files/file", "If-Modified-Since: Tue, 25 Jun 2024 17:12:18 GMT"), "304", "", ""},
+		{"If-Modified-Since its time", request("GET /content/style.css", "If-Modified-Since: Tue, 25 Jun 2024 17:12:18 GMT"),
+			"304", "", ""},
+		{"If-Modified-Since before", request("GET /content/style.css", "If-Modified-Since: Tue, 25 Jun 2024 17:12:17 GMT"),
+			"200", "", ""},
+		{"If-Modified-Since with a type and a tag",
+			request("GET /content/style.css?type=text/css&etag=%22a%22", "If-Modified-Since: Tue, 25 Jun 2024 17:12:18 GMT"),
+			"304", "", ""},
+		{"If-Modified-Since of a directory", request("GET /files/list/", "If-Modified-Since: Fri, 01 Jan 2038 00:00:00 GMT"),
+			"200", "", ""},
+		{"If-Modified-Since of an index", request("GET /files/site/", "If-Modified-Since: Tue, 25 Jun 2024 17:12:18 GMT"),
+			"304", "", ""},
+		{"If-Modified-Since with HEAD", request("HEAD /files/file", "If-Modified-Since: Tue, 25 Jun 2024 17:12:18 GMT"),
+			"304", "", ""},
 		{"If-None-Match", request("GET /content/style.css?etag=%22a%22", `If-None-Match: "a"`), "304", "", ""},
 		{"If-None-Match weak", request("GET /content/style.css?etag=W/%22a%22", `If-None-Match: "b", W/"a"`), "304", "", ""},
 		{"If-None-Match any", request("GET /content/style.css?etag=%22a%22", "If-None-Match: *"), "304", "", ""},
@@ -156,14 +170,21 @@ func TestFiles(t *testing.T) {
 		{"If-Match any", request("GET /content/style.css?etag=%22a%22", "If-Match: *"), "200", "", ""},
 		{"If-Match another", request("GET /content/style.css?etag=%22a%22", `If-Match: "b"`), "412", "", ""},
 		{"If-Match weak", request("GET /content/style.css?etag=W/%22a%22", `If-Match: W/"a"`), "412", "", ""},
-		{"If-Unmodified-Since its time", request("GET /content/style.css", "If-Unmodified-Since: Tue, 25 Jun 2024 17:12:18 GMT"), "200", "", ""},
-		{"If-Unmodified-Since before", request("GET /content/style.css", "If-Unmodified-Since: Tue, 25 Jun 2024 17:12:16 GMT"), "412", "", ""},
+		{"If-Unmodified-Since its time", request("GET /content/style.css",
+			"If-Unmodified-Since: Tue, 25 Jun 2024 17:12:18 GMT"), "200", "", ""},
+		{"If-Unmodified-Since before", request("GET /content/style.css",
+			"If-Unmodified-Since: Tue, 25 Jun 2024 17:12:16 GMT"), "412", "", ""},
 		{"range of a tag", request("GET /content/style.css?etag=%22a%22", "Range: bytes=0-4"), "206", "", ""},
-		{"If-Range the tag", request("GET /content/style.css?etag=%22a%22", "Range: bytes=0-4", `If-Range: "a"`), "206", "", ""},
-		{"If-Range a weak tag", request("GET /content/style.css?etag=W/%22a%22", "Range: bytes=0-4", `If-Range: W/"a"`), "200", "", ""},
-		{"If-Range another tag", request("GET /content/style.css?etag=%22a%22", "Range: bytes=0-4", `If-Range: "b"`), "200", "", ""},
-		{"If-Range its time", request("GET /content/style.css", "Range: bytes=0-4", "If-Range: Tue, 25 Jun 2024 17:12:18 GMT"), "206", "", ""},
-		{"If-Range another time", request("GET /content/style.css", "Range: bytes=0-4", "If-Range: Tue, 25 Jun 2024 17:12:19 GMT"), "200", "", ""},
+		{"If-Range the tag", request("GET /content/style.css?etag=%22a%22", "Range: bytes=0-4", `If-Range: "a"`),
+			"206", "", ""},
+		{"If-Range a weak tag", request("GET /content/style.css?etag=W/%22a%22", "Range: bytes=0-4", `If-Range: W/"a"`),
+			"200", "", ""},
+		{"If-Range another tag", request("GET /content/style.css?etag=%22a%22", "Range: bytes=0-4", `If-Range: "b"`),
+			"200", "", ""},
+		{"If-Range its time", request("GET /content/style.css", "Range: bytes=0-4",
+			"If-Range: Tue, 25 Jun 2024 17:12:18 GMT"), "206", "", ""},
+		{"If-Range another time", request("GET /content/style.css", "Range: bytes=0-4",
+			"If-Range: Tue, 25 Jun 2024 17:12:19 GMT"), "200", "", ""},
 		{"range beyond, with a tag", request("GET /content/style.css?etag=%22a%22", "Range: bytes=10-20"), "416", "", ""},
 
 		{"type from the name", request("GET /files/style.css"), "200", "", ""},
@@ -174,10 +195,13 @@ func TestFiles(t *testing.T) {
 		{"large", request("GET /files/large.bin"), "200", "", ""},
 		{"large, HEAD", request("HEAD /files/large.bin"), "200", "", ""},
 		{"already encoded", request("GET /content/style.css?encoding=gzip", "Accept-Encoding: gzip"), "200", "", ""},
-		{"already encoded, with its length", request("GET /content/style.css?encoding=gzip&length=8", "Accept-Encoding: gzip"), "200", "", ""},
-		{"already encoded, range", request("GET /content/style.css?encoding=gzip", "Accept-Encoding: gzip", "Range: bytes=0-4"), "206", "", ""},
+		{"already encoded, with its length", request("GET /content/style.css?encoding=gzip&length=8",
+			"Accept-Encoding: gzip"), "200", "", ""},
+		{"already encoded, range", request("GET /content/style.css?encoding=gzip", "Accept-Encoding: gzip",
+			"Range: bytes=0-4"), "206", "", ""},
 		{"compressed by the handler", request("GET /zipping", "Accept-Encoding: gzip"), "200", "", ""},
-		{"range, compressed by the handler", request("GET /zipping", "Accept-Encoding: gzip", "Range: bytes=0-4"), "206", "500 problem instead of 206", "500 problem instead of 206"},
+		{"range, compressed by the handler", request("GET /zipping", "Accept-Encoding: gzip", "Range: bytes=0-4"), "206",
+			"500 problem instead of 206", "500 problem instead of 206"},
 		{"text that gzip makes smaller", request("GET /files/large.css", "Accept-Encoding: gzip"), "200", "", ""},
 
 		{"list", request("GET /files/list/"), "200", "", ""},

@@ -32,9 +32,10 @@ func send(t *testing.T, client *http.Client, method, address, body string, heade
 // TestCSRF holds that gorilla/csrf admits a form of the service itself, by its Origin or its Referer, and no other.
 func TestCSRF(t *testing.T) {
 	t.Parallel()
-	protect := csrf.Protect([]byte(strings.Repeat("k", 32)), csrf.Path("/"), csrf.ErrorHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		http.Error(w, csrf.FailureReason(r).Error(), http.StatusForbidden)
-	})))
+	protect := csrf.Protect([]byte(strings.Repeat("k", 32)), csrf.Path("/"),
+		csrf.ErrorHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			http.Error(w, csrf.FailureReason(r).Error(), http.StatusForbidden)
+		})))
 	base, client := ingressTo(t, protect(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, csrf.Token(r))
 	})))
@@ -57,11 +58,13 @@ func TestCSRF(t *testing.T) {
 		{"Referer by plain HTTP", []string{"Referer", "http://" + parsed.Host + "/guest.example/form"}, http.StatusForbidden},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			response, text := send(t, client, http.MethodPost, base+"/form", "", append(test.header, "Cookie", cookie, "X-Csrf-Token", token)...)
+			response, text := send(t, client, http.MethodPost, base+"/form", "",
+				append(test.header, "Cookie", cookie, "X-Csrf-Token", token)...)
 			assert.Equal(t, test.status, response.StatusCode, text)
 		})
 	}
-	response, text := send(t, client, http.MethodPost, base+"/form", "", "Origin", origin, "Cookie", cookie, "X-Csrf-Token", "forged")
+	response, text := send(t, client, http.MethodPost, base+"/form", "", "Origin", origin, "Cookie", cookie,
+		"X-Csrf-Token", "forged")
 	assert.Equal(t, http.StatusForbidden, response.StatusCode, text)
 }
 

@@ -23,47 +23,59 @@ type (
 func mcpServer() http.Handler {
 	step, left := make(stepwise), make(chan struct{}, 1)
 	server := mcp.NewServer(&mcp.Implementation{Name: "guest", Version: "v1"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "upper", Description: "Makes letters large."}, func(_ context.Context, _ *mcp.CallToolRequest, in words) (*mcp.CallToolResult, words, error) {
-		return nil, words{strings.ToUpper(in.Text)}, nil
-	})
-	mcp.AddTool(server, &mcp.Tool{Name: "fail"}, func(context.Context, *mcp.CallToolRequest, nothing) (*mcp.CallToolResult, nothing, error) {
-		return nil, nothing{}, errors.New("the tool is broken")
-	})
-	mcp.AddTool(server, &mcp.Tool{Name: "slow"}, func(ctx context.Context, r *mcp.CallToolRequest, _ nothing) (*mcp.CallToolResult, words, error) {
-		for i := range 3 {
-			progress := &mcp.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Progress: float64(i), Total: 3, Message: "on the way"}
-			if err := r.Session.NotifyProgress(ctx, progress); err != nil {
-				return nil, words{}, err
+	mcp.AddTool(server, &mcp.Tool{Name: "upper", Description: "Makes letters large."},
+		func(_ context.Context, _ *mcp.CallToolRequest, in words) (*mcp.CallToolResult, words, error) {
+			return nil, words{strings.ToUpper(in.Text)}, nil
+		})
+	mcp.AddTool(server, &mcp.Tool{Name: "fail"},
+		func(context.Context, *mcp.CallToolRequest, nothing) (*mcp.CallToolResult, nothing, error) {
+			return nil, nothing{}, errors.New("the tool is broken")
+		})
+	mcp.AddTool(server, &mcp.Tool{Name: "slow"},
+		func(ctx context.Context, r *mcp.CallToolRequest, _ nothing) (*mcp.CallToolResult, words, error) {
+			for i := range 3 {
+				progress := &mcp.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Progress: float64(i),
+					Total: 3, Message: "on the way"}
+				if err := r.Session.NotifyProgress(ctx, progress); err != nil {
+					return nil, words{}, err
+				}
+				step.wait(ctx)
 			}
-			step.wait(ctx)
-		}
-		return nil, words{"done"}, nil
-	})
-	mcp.AddTool(server, &mcp.Tool{Name: "ask"}, func(ctx context.Context, r *mcp.CallToolRequest, _ nothing) (*mcp.CallToolResult, words, error) {
-		answer, err := r.Session.Elicit(ctx, &mcp.ElicitParams{Message: "go on?", RequestedSchema: map[string]any{"type": "object"}})
+			return nil, words{"done"}, nil
+		})
+	mcp.AddTool(server, &mcp.Tool{Name: "ask"}, func(ctx context.Context, r *mcp.CallToolRequest,
+		_ nothing) (*mcp.CallToolResult, words, error) {
+		answer, err := r.Session.Elicit(ctx, &mcp.ElicitParams{Message: "go on?",
+			RequestedSchema: map[string]any{"type": "object"}})
 		if err != nil {
 			return nil, words{}, err
 		}
 		return nil, words{answer.Action}, nil
 	})
-	mcp.AddTool(server, &mcp.Tool{Name: "wait"}, func(ctx context.Context, r *mcp.CallToolRequest, _ nothing) (*mcp.CallToolResult, nothing, error) {
-		if err := r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken()}); err != nil {
-			return nil, nothing{}, err
-		}
-		<-ctx.Done()
-		left <- struct{}{}
-		return nil, nothing{}, ctx.Err()
-	})
-	mcp.AddTool(server, &mcp.Tool{Name: "grow"}, func(context.Context, *mcp.CallToolRequest, nothing) (*mcp.CallToolResult, nothing, error) {
-		server.AddPrompt(&mcp.Prompt{Name: "another"}, nil)
-		return nil, nothing{}, nil
-	})
-	server.AddPrompt(&mcp.Prompt{Name: "greet"}, func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-		return &mcp.GetPromptResult{Description: "greets"}, nil
-	})
-	server.AddResource(&mcp.Resource{URI: "test:///large", Name: "large"}, func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: "test:///large", Text: strings.Repeat("text", 1<<19)}}}, nil
-	})
+	mcp.AddTool(server, &mcp.Tool{Name: "wait"},
+		func(ctx context.Context, r *mcp.CallToolRequest, _ nothing) (*mcp.CallToolResult, nothing, error) {
+			if err := r.Session.NotifyProgress(ctx,
+				&mcp.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken()}); err != nil {
+				return nil, nothing{}, err
+			}
+			<-ctx.Done()
+			left <- struct{}{}
+			return nil, nothing{}, ctx.Err()
+		})
+	mcp.AddTool(server, &mcp.Tool{Name: "grow"},
+		func(context.Context, *mcp.CallToolRequest, nothing) (*mcp.CallToolResult, nothing, error) {
+			server.AddPrompt(&mcp.Prompt{Name: "another"}, nil)
+			return nil, nothing{}, nil
+		})
+	server.AddPrompt(&mcp.Prompt{Name: "greet"},
+		func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+			return &mcp.GetPromptResult{Description: "greets"}, nil
+		})
+	server.AddResource(&mcp.Resource{URI: "test:///large", Name: "large"},
+		func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+			return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: "test:///large",
+				Text: strings.Repeat("text", 1<<19)}}}, nil
+		})
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil))
 	mux.HandleFunc("/next", step.next)
@@ -82,7 +94,8 @@ type clientNotices struct {
 }
 
 // session has an MCP client do something in a session of its own.
-func session(do func(ctx context.Context, w *way, session *mcp.ClientSession, notices clientNotices) (string, error)) func(*testing.T, *way) []string {
+func session(do func(ctx context.Context, w *way, session *mcp.ClientSession,
+	notices clientNotices) (string, error)) func(*testing.T, *way) []string {
 	return func(t *testing.T, w *way) []string {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
@@ -97,7 +110,8 @@ func session(do func(ctx context.Context, w *way, session *mcp.ClientSession, no
 				return &mcp.ElicitResult{Action: "accept"}, nil
 			},
 		})
-		opened, err := client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: w.base + "/mcp", HTTPClient: w.client, MaxRetries: -1}, nil)
+		opened, err := client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: w.base + "/mcp", HTTPClient: w.client,
+			MaxRetries: -1}, nil)
 		if err != nil {
 			return []string{"connect: " + failure(err)}
 		}
@@ -183,7 +197,8 @@ func ended(ctx context.Context, w *way, session *mcp.ClientSession, _ clientNoti
 	id := "Mcp-Session-Id: " + session.ID()
 	var statuses []string
 	for _, method := range []string{"DELETE", "POST", "DELETE"} {
-		response, err := w.send(ctx, strings.NewReader(`{"jsonrpc":"2.0","id":7,"method":"ping"}`), method+" /mcp", id, "Content-Type: application/json", "Accept: application/json, text/event-stream")
+		response, err := w.send(ctx, strings.NewReader(`{"jsonrpc":"2.0","id":7,"method":"ping"}`), method+" /mcp", id,
+			"Content-Type: application/json", "Accept: application/json, text/event-stream")
 		if err != nil {
 			return "", err
 		}
@@ -223,15 +238,19 @@ func TestMCP(t *testing.T) {
 		{"tool that fails", session(func(ctx context.Context, _ *way, s *mcp.ClientSession, _ clientNotices) (string, error) {
 			return tool(ctx, s, "fail", nothing{})
 		}), "the tool is broken true", "", ""},
-		{"tool that is not there", session(func(ctx context.Context, _ *way, s *mcp.ClientSession, _ clientNotices) (string, error) {
+		{"tool that is not there", session(func(ctx context.Context, _ *way, s *mcp.ClientSession,
+			_ clientNotices) (string, error) {
 			return tool(ctx, s, "none", nothing{})
 		}), "broken", "", ""},
-		{"progress of a tool", session(progressing), `0 of 3 on the way, 1 of 3 on the way, 2 of 3 on the way, {"text":"done"} false`, "", ""},
-		{"tool that asks its client", session(func(ctx context.Context, _ *way, s *mcp.ClientSession, _ clientNotices) (string, error) {
+		{"progress of a tool", session(progressing),
+			`0 of 3 on the way, 1 of 3 on the way, 2 of 3 on the way, {"text":"done"} false`, "", ""},
+		{"tool that asks its client", session(func(ctx context.Context, _ *way, s *mcp.ClientSession,
+			_ clientNotices) (string, error) {
 			return tool(ctx, s, "ask", nothing{})
 		}), `{"text":"accept"} false`, "", ""},
 		{"cancelled tool", session(cancelling), "cancelled", "", ""},
-		{"notice outside of a call", session(func(ctx context.Context, _ *way, s *mcp.ClientSession, notices clientNotices) (string, error) {
+		{"notice outside of a call", session(func(ctx context.Context, _ *way, s *mcp.ClientSession,
+			notices clientNotices) (string, error) {
 			if _, err := tool(ctx, s, "grow", nothing{}); err != nil {
 				return "", err
 			}
@@ -244,7 +263,8 @@ func TestMCP(t *testing.T) {
 			}
 			return prompt.Description, nil
 		}), "greets", "", ""},
-		{"resource of 2 MB", session(func(ctx context.Context, _ *way, s *mcp.ClientSession, _ clientNotices) (string, error) {
+		{"resource of 2 MB", session(func(ctx context.Context, _ *way, s *mcp.ClientSession,
+			_ clientNotices) (string, error) {
 			read, err := s.ReadResource(ctx, &mcp.ReadResourceParams{URI: "test:///large"})
 			if err != nil {
 				return "", err
@@ -252,7 +272,8 @@ func TestMCP(t *testing.T) {
 			return fmt.Sprint(len(read.Contents[0].Text)), nil
 		}), "2097152", "", ""},
 		{"end of a session", session(ended), "204 404 404", "", ""},
-		{"session that is not there", requestWith(initialize, "POST /mcp", accept, json, "Mcp-Session-Id: none"), "404", "", ""},
+		{"session that is not there", requestWith(initialize, "POST /mcp", accept, json, "Mcp-Session-Id: none"),
+			"404", "", ""},
 		{"without Accept", requestWith(initialize, "POST /mcp", json), "400", "", ""},
 		{"no JSON", requestWith([]byte("text"), "POST /mcp", accept, json), "400", "", ""},
 		{"GET without a session", request("GET /mcp", "Accept: text/event-stream"), "400", "", ""},

@@ -105,7 +105,8 @@ func TestReverseProxy_Transport(t *testing.T) {
 // TestWebSocket asks for another protocol. The handler takes it for granted that it gets a connection, and panics.
 func TestWebSocket(t *testing.T) {
 	t.Parallel()
-	handshake := []string{"Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", "Origin: https://guest.example"}
+	handshake := []string{"Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13",
+		"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", "Origin: https://guest.example"}
 	compare(t, func() http.Handler {
 		return websocket.Handler(func(connection *websocket.Conn) { _, _ = io.WriteString(connection, "text") })
 	}, []comparison{

@@ -46,7 +46,9 @@ func features() http.Handler {
 		w.Header().Set("X-Sum", "4")
 		w.Header().Set(http.TrailerPrefix+"X-Late", "yes")
 	})
-	handle("/trailers-only", func(w http.ResponseWriter, r *http.Request) { w.Header().Set(http.TrailerPrefix+"X-Late", "yes") })
+	handle("/trailers-only", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set(http.TrailerPrefix+"X-Late", "yes")
+	})
 	handle("/undeclared", func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, "text")
 		w.Header().Set("X-After", "lost")
@@ -90,7 +92,9 @@ func features() http.Handler {
 		w.Header()["Content-Type"] = nil
 		_, _ = io.WriteString(w, "<html>")
 	})
-	handle("/large-header", func(w http.ResponseWriter, r *http.Request) { w.Header().Set("X-Large", strings.Repeat("x", 100<<10)) })
+	handle("/large-header", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Large", strings.Repeat("x", 100<<10))
+	})
 	handle("/echo", func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		_, _ = fmt.Fprintf(w, "%s %s %s %d %q %v", r.Method, r.RequestURI, r.Proto, r.ContentLength, body, err)
@@ -142,7 +146,9 @@ func features() http.Handler {
 		later := time.Now().Add(time.Hour)
 		_, _ = fmt.Fprint(w, control.SetReadDeadline(later), control.SetWriteDeadline(later))
 	})
-	handle("/timeout", http.TimeoutHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() }), time.Millisecond, "too slow").ServeHTTP)
+	handle("/timeout",
+		http.TimeoutHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() }),
+			time.Millisecond, "too slow").ServeHTTP)
 	handle("/slash/", func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.URL.Path) })
 	handle("/next", step.next)
 	handle("/left", func(w http.ResponseWriter, r *http.Request) {
@@ -188,7 +194,8 @@ func chunked(methodAndPath string, size int) func(*testing.T, *way) []string {
 	return func(t *testing.T, w *way) []string {
 		t.Helper()
 		method, path, _ := strings.Cut(methodAndPath, " ")
-		request, err := http.NewRequestWithContext(t.Context(), method, w.base+path, io.NopCloser(bytes.NewReader(make([]byte, size))))
+		request, err := http.NewRequestWithContext(t.Context(), method, w.base+path,
+			io.NopCloser(bytes.NewReader(make([]byte, size))))
 		if err != nil {
 			return []string{failure(err)}
 		}
@@ -258,28 +265,35 @@ func TestServer(t *testing.T) {
 		{"status 600", request("GET /status/600"), "600", "500 problem instead of 600", "500 problem instead of 600"},
 		{"status 999", request("GET /status/999"), "999", "500 problem instead of 999", "500 problem instead of 999"},
 		{"1 KB", request("GET /kilobytes/1"), "200", "", ""},
-		{"10 KB, unflushed", request("GET /kilobytes/10"), "200", "+Content-Length: 10200", "+Content-Length: 10200; +Vary: Accept-Encoding"},
+		{"10 KB, unflushed", request("GET /kilobytes/10"), "200", "+Content-Length: 10200",
+			"+Content-Length: 10200; +Vary: Accept-Encoding"},
 		{"10 KB, HEAD", request("HEAD /kilobytes/10"), "200", "+Content-Length: 10200", "+Vary: Accept-Encoding"},
-		{"10 KB, gzip accepted", request("GET /kilobytes/10", "Accept-Encoding: gzip"), "200", "+Content-Length: 10200", "+Content-Encoding: gzip; +Content-Length: less; +Vary: Accept-Encoding"},
-		{"10 KB, gzip by the client's transport", transparently("GET /kilobytes/10"), "200", "+Content-Length: 10200", "-uncompressed false; +Vary: Accept-Encoding; +uncompressed true"},
+		{"10 KB, gzip accepted", request("GET /kilobytes/10", "Accept-Encoding: gzip"), "200", "+Content-Length: 10200",
+			"+Content-Encoding: gzip; +Content-Length: less; +Vary: Accept-Encoding"},
+		{"10 KB, gzip by the client's transport", transparently("GET /kilobytes/10"), "200", "+Content-Length: 10200",
+			"-uncompressed false; +Vary: Accept-Encoding; +uncompressed true"},
 		{"5 MB", request("GET /kilobytes/5000"), "200", "", ""},
 		{"flushed", request("GET /flushed"), "200", "", ""},
 		{"flushed, HEAD", request("HEAD /flushed"), "200", "+Content-Length: 21", "+Content-Length: 21"},
 		{"flushed, gzip accepted", request("GET /flushed", "Accept-Encoding: gzip"), "200", "", ""},
 		{"trailers", request("GET /trailers"), "200", "", ""},
-		{"trailers, HEAD", request("HEAD /trailers"), "200", "-Trailer: X-Sum; +Content-Length: 4", "-Trailer: X-Sum; +Content-Length: 4"},
+		{"trailers, HEAD", request("HEAD /trailers"), "200", "-Trailer: X-Sum; +Content-Length: 4",
+			"-Trailer: X-Sum; +Content-Length: 4"},
 		{"trailers without a body", request("GET /trailers-only"), "200", "", ""},
 		{"header after the body", request("GET /undeclared"), "200", "", ""},
 		{"103 before the response", request("GET /hints"), "200", "-before it 103", "-before it 103"},
 		{"hijacked", request("GET /hijack"), "200", "501 instead of 200", "501 instead of 200"},
 		{"panic", request("GET /panic"), "broken", "500 problem instead of broken", "500 problem instead of broken"},
 		{"panic after a flush", request("GET /panic-late"), "200", "", ""},
-		{"less than Content-Length", request("GET /short"), "200", "500 problem instead of 200", "500 problem instead of 200"},
+		{"less than Content-Length", request("GET /short"), "200", "500 problem instead of 200",
+			"500 problem instead of 200"},
 		{"more than Content-Length", request("GET /long"), "200", "500 problem instead of 200", "500 problem instead of 200"},
 		{"a header twice", request("GET /header?X-A=1&X-A=2"), "200", "", ""},
 		{"X-Accel-Redirect", request("GET /header?X-Accel-Redirect=/a"), "200", "", "-X-Accel-Redirect: /a"},
-		{"Strict-Transport-Security", request("GET /header?Strict-Transport-Security=max-age=1"), "200", "", "-Strict-Transport-Security: max-age=1"},
-		{"Access-Control-Allow-Origin", request("GET /header?Access-Control-Allow-Origin=*"), "200", "", "-Access-Control-Allow-Origin: *"},
+		{"Strict-Transport-Security", request("GET /header?Strict-Transport-Security=max-age=1"), "200", "",
+			"-Strict-Transport-Security: max-age=1"},
+		{"Access-Control-Allow-Origin", request("GET /header?Access-Control-Allow-Origin=*"), "200", "",
+			"-Access-Control-Allow-Origin: *"},
 		{"Date of its own", request("GET /header?Date=Tue,%2025%20Jun%202024%2017:12:18%20GMT"), "200", "", ""},
 		{"Server", request("GET /header?Server=own"), "200", "", ""},
 		{"Connection: close", request("GET /header?Connection=close"), "200", "", ""},
@@ -291,16 +305,25 @@ func TestServer(t *testing.T) {
 		{"body of no bytes", requestWith([]byte{}, "PUT /echo"), "200", "", ""},
 		{"target as it was sent", request("GET /echo?a=1;b=2&c=%zz"), "200", "", ""},
 		{"request header", request("GET /request-header", "X-Own: 1", "X-Own: 2", "User-Agent: mine"), "200", "", ""},
-		{"request header by default", request("GET /request-header"), "200", "-Content-Length: 28; -body \"[] [\\\"Go-http-client/1.1\\\"] []\"; +Content-Length: 8; +body \"[] [] []\"", ""},
+		{"request header by default", request("GET /request-header"), "200",
+			"-Content-Length: 28; -body \"[] [\\\"Go-http-client/1.1\\\"] []\"; +Content-Length: 8; +body \"[] [] []\"", ""},
 		{"host, TLS and address", request("GET /where"), "200", "", ""},
 		{"100-continue", requestWith([]byte("text"), "POST /echo", "Expect: 100-continue"), "200", "-before it 100", ""},
-		{"chunked, small", chunked("POST /chunked", 10), "200", "-Content-Length: 36; -body \"-1 [chunked] 10 <nil> map[X-Sum:[1]]\"; +Content-Length: 20; +body \"10 [] 10 <nil> map[]\"", "-Content-Length: 36; -body \"-1 [chunked] 10 <nil> map[X-Sum:[1]]\"; +Content-Length: 20; +body \"10 [] 10 <nil> map[]\""},
-		{"chunked, 5 MB", chunked("POST /chunked", 5<<20), "200", "-Content-Length: 41; -body \"-1 [chunked] 5242880 <nil> map[X-Sum:[1]]\"; +Content-Length: 25; +body \"-1 [] 5242880 <nil> map[]\"", "-Content-Length: 41; -body \"-1 [chunked] 5242880 <nil> map[X-Sum:[1]]\"; +Content-Length: 25; +body \"-1 [] 5242880 <nil> map[]\""},
+		{"chunked, small", chunked("POST /chunked", 10), "200", "-Content-Length: 36; -body \"-1 [chunked] 10 <nil> " +
+			"map[X-Sum:[1]]\"; +Content-Length: 20; +body \"10 [] 10 <nil> map[]\"",
+			"-Content-Length: 36; -body \"-1 [chunked] 10 <nil> map[X-Sum:[1]]\"; +Content-Length: 20; " +
+				"+body \"10 [] 10 <nil> map[]\""},
+		{"chunked, 5 MB", chunked("POST /chunked", 5<<20), "200", "-Content-Length: 41; -body \"-1 [chunked] 5242880 <nil> " +
+			"map[X-Sum:[1]]\"; +Content-Length: 25; +body \"-1 [] 5242880 <nil> map[]\"",
+			"-Content-Length: 41; -body \"-1 [chunked] 5242880 <nil> map[X-Sum:[1]]\"; +Content-Length: 25; " +
+				"+body \"-1 [] 5242880 <nil> map[]\""},
 		{"too large for its handler", requestWith(make([]byte, 5<<20), "POST /limited"), "413", "", ""},
 		{"5 MB that is not read", requestWith(make([]byte, 5<<20), "POST /text"), "200", "", ""},
 		{"file of a form", requestWith(form, "POST /form", formType), "200", "", ""},
-		{"cookie", request("GET /cookie"), "200", "", "-Set-Cookie: a=b; Path=/cookie; HttpOnly; +Set-Cookie: a=b; HttpOnly; Path=/cookie"},
-		{"cookie of a domain", request("GET /cookie-domain"), "200", "", "-Set-Cookie: a=b; Path=/; Domain=guest.example; +Set-Cookie: a=b; Path=/guest.example"},
+		{"cookie", request("GET /cookie"), "200", "",
+			"-Set-Cookie: a=b; Path=/cookie; HttpOnly; +Set-Cookie: a=b; HttpOnly; Path=/cookie"},
+		{"cookie of a domain", request("GET /cookie-domain"), "200", "",
+			"-Set-Cookie: a=b; Path=/; Domain=guest.example; +Set-Cookie: a=b; Path=/guest.example"},
 		{"cookie of the host", request("GET /host-cookie"), "200", "", "-Set-Cookie: __Host-a=b; Path=/; Secure"},
 		{"full duplex", request("GET /duplex"), "200", "501 instead of 200", "501 instead of 200"},
 		{"deadlines", request("GET /deadlines"), "200", "", ""},

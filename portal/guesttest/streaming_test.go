@@ -50,7 +50,8 @@ func ginEngine() http.Handler {
 		_, _ = c.Writer.WriteString("second\n")
 	})
 	engine.GET("/reader", func(c *gin.Context) {
-		c.DataFromReader(http.StatusOK, 1<<20, "application/octet-stream", io.LimitReader(strings.NewReader(strings.Repeat("text", 1<<18)), 1<<20), map[string]string{"X-Extra": "yes"})
+		c.DataFromReader(http.StatusOK, 1<<20, "application/octet-stream",
+			io.LimitReader(strings.NewReader(strings.Repeat("text", 1<<18)), 1<<20), map[string]string{"X-Extra": "yes"})
 	})
 	engine.GET("/json/:id", func(c *gin.Context) { c.JSON(http.StatusOK, gin.H{"id": c.Param("id"), "q": c.Query("q")}) })
 	engine.GET("/ip", func(c *gin.Context) { c.String(http.StatusOK, "%t", c.ClientIP() == "127.0.0.1") })
@@ -79,8 +80,10 @@ func TestGin(t *testing.T) {
 		{"Flush", piecewise("/flush", "first"), "first", "", ""},
 		{"DataFromReader", request("GET /reader"), "200", "", ""},
 		{"JSON", request("GET /json/a%20b?q=c"), "200", "", ""},
-		{"ClientIP", request("GET /ip"), "200", "-Content-Length: 4; -body \"true\"; +Content-Length: 5; +body \"false\"", ""},
-		{"SetCookie", request("GET /cookie"), "200", "", "-Set-Cookie: a=b; Path=/; Max-Age=60; Secure; +Set-Cookie: a=b; Max-Age=60; Secure; Path=/guest.example"},
+		{"ClientIP", request("GET /ip"), "200", "-Content-Length: 4; -body \"true\"; +Content-Length: 5; +body \"false\"",
+			""},
+		{"SetCookie", request("GET /cookie"), "200", "",
+			"-Set-Cookie: a=b; Path=/; Max-Age=60; Secure; +Set-Cookie: a=b; Max-Age=60; Secure; Path=/guest.example"},
 		{"Redirect", request("GET /redirect"), "302", "", ""},
 		{"to the path without a slash", request("GET /json/1/"), "301", "", ""},
 		{"AbortWithStatusJSON", request("GET /abort"), "418", "", ""},
@@ -159,7 +162,8 @@ func TestEcho(t *testing.T) {
 	compare(t, echoServer, []comparison{
 		{"Flush", piecewise("/flush", "piece 0"), "piece 0", "", ""},
 		{"events", piecewise("/events", ""), "id: 0", "", ""},
-		{"Stream", request("GET /stream"), "200", "+Content-Length: 1048576", "+Content-Length: 1048576; +Vary: Accept-Encoding"},
+		{"Stream", request("GET /stream"), "200", "+Content-Length: 1048576",
+			"+Content-Length: 1048576; +Vary: Accept-Encoding"},
 		{"Gzip, flushed", piecewise("/gzip", "first"), "first", "", ""},
 		{"JSON", request("GET /json/a%20b?q=c"), "200", "", ""},
 		{"error", request("GET /error"), "418", "", ""},

@@ -44,7 +44,8 @@ func propfind(path, property, depth string) func(*testing.T, *way) []string {
 		var kept bytes.Buffer
 		response.Body = io.NopCloser(io.TeeReader(response.Body, &kept))
 		lines := w.describe(response)
-		return append(lines, fmt.Sprint("path as called ", strings.Contains(kept.String(), "<D:href>"+w.prefix+path+"</D:href>")))
+		return append(lines, fmt.Sprint("path as called ",
+			strings.Contains(kept.String(), "<D:href>"+w.prefix+path+"</D:href>")))
 	}
 }
 
@@ -104,8 +105,10 @@ func TestWebDAV_Litmus(t *testing.T) {
 		{"DELETE of a collection", request("DELETE /coll%3Cx%3E/"), "204", "", ""},
 		{"MKCOL without a parent", request("MKCOL /none/coll/"), "409", "", ""},
 		{"MKCOL with a body", requestWith([]byte("<x/>"), "MKCOL /body/", "Content-Type: text/xml"), "415", "", ""},
-		{"PROPFIND of a file", propfind("/res", "getcontentlength", "0"), "207", "", "-path as called true; +path as called false"},
-		{"PROPFIND of a collection", propfind("/coll/", "resourcetype", "0"), "207", "", "-path as called true; +path as called false"},
+		{"PROPFIND of a file", propfind("/res", "getcontentlength", "0"), "207", "",
+			"-path as called true; +path as called false"},
+		{"PROPFIND of a collection", propfind("/coll/", "resourcetype", "0"), "207", "",
+			"-path as called true; +path as called false"},
 		{"PROPFIND of nothing", propfind("/none", "resourcetype", "0"), "404", "", ""},
 		{"PROPFIND malformed", requestWith([]byte("<propfind"), "PROPFIND /res", "Depth: 0"), "400", "", ""},
 		{"PROPPATCH", requestWith([]byte(patch), "PROPPATCH /res"), "207", "", ""},
@@ -121,7 +124,8 @@ func TestWebDAV_Litmus(t *testing.T) {
 		{"COPY to a name in UTF-8", request("COPY /res", "Destination: /%e2%82%ac"), "201", "", ""},
 		{"content of the copy", request("GET /copy"), "200", "", ""},
 		{"PUT into the collection", requestWith(text, "PUT /coll/one"), "201", "", ""},
-		{"PROPFIND with members", propfind("/coll/", "resourcetype", "1"), "207", "", "-path as called true; +path as called false"},
+		{"PROPFIND with members", propfind("/coll/", "resourcetype", "1"), "207", "",
+			"-path as called true; +path as called false"},
 		{"COPY of a collection", request("COPY /coll/", "Destination: /coll2/"), "201", "", ""},
 		{"member of the copy", request("GET /coll2/one"), "200", "", ""},
 		{"COPY with Depth 0", request("COPY /coll/", "Destination: /coll3/", "Depth: 0"), "201", "", ""},

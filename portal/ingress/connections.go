@@ -49,7 +49,8 @@ type connection struct {
 }
 
 func newConnections(limit int, heads *inFlight, logger zerolog.Logger) *connections {
-	return &connections{limit: limit, heads: heads, logger: logger, open: make(map[*connection]struct{}), clients: make(map[netip.Addr]int)}
+	return &connections{limit: limit, heads: heads, logger: logger, open: make(map[*connection]struct{}),
+		clients: make(map[netip.Addr]int)}
 }
 
 // boundedListener is a listener with a bound on its connections.

@@ -69,7 +69,8 @@ func TestMaxConnections(t *testing.T) {
 		{"one that has sent half a head", [3]from{{a, works}, {a, half}, {a, idle}}, time.Second, a, 1},
 		{"one of the client with the most", [3]from{{b, idle}, {a, idle}, {a, idle}}, time.Second, c, 1},
 		{"one of another client, as none of it waits", [3]from{{a, works}, {a, works}, {b, idle}}, time.Second, a, 2},
-		{"the last one, as that of another client has waited too short", [3]from{{a, works}, {a, works}, {b, idle}}, time.Millisecond, a, 3},
+		{"the last one, as that of another client has waited too short", [3]from{{a, works}, {a, works}, {b, idle}},
+			time.Millisecond, a, 3},
 		{"a request of the client with the most", [3]from{{b, works}, {a, works}, {a, works}}, time.Second, c, 1},
 		{"the last one, of the client with the most", [3]from{{b, works}, {a, works}, {a, works}}, time.Second, a, 3},
 		{"the last one, of the same network", [3]from{{b, works}, {a, works}, {a, works}}, time.Second, sameAsA, 3},
@@ -170,11 +171,12 @@ func TestHeads(t *testing.T) {
 				const room, least = 100_000, 3 * (30_000 - 4<<10)
 				entrance, err := ingress.New(b.Connect("ingress"), ingress.WithBodyLimit(1000), ingress.WithInFlightLimit(room))
 				require.NoError(t, err)
-				require.NoError(t, b.Connect("works.example").Handle("GET", "/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					if r.Header.Get("X") != "" {
-						<-r.Context().Done()
-					}
-				})))
+				require.NoError(t, b.Connect("works.example").Handle("GET", "/",
+					http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+						if r.Header.Get("X") != "" {
+							<-r.Context().Done()
+						}
+					})))
 				listener := newPipes()
 				stop := serveOn(t, listener, entrance)
 				first := listener.dialFrom("192.0.2.1")
@@ -218,7 +220,8 @@ func TestRefusedBody(t *testing.T) {
 		var conns []net.Conn
 		for range 2 {
 			conn := listener.dial()
-			_, err := fmt.Fprintf(conn, "POST /a.example/ HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%s", limit, strings.Repeat("a", limit-1))
+			_, err := fmt.Fprintf(conn, "POST /a.example/ HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%s", limit,
+				strings.Repeat("a", limit-1))
 			require.NoError(t, err)
 			synctest.Wait()
 			conns = append(conns, conn)

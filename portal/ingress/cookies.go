@@ -54,7 +54,8 @@ type droppedCookies [cookieRefusals]atomic.Int64
 // writeTo adds the counts to metrics.
 func (d *droppedCookies) writeTo(text *metrics.Text, labels []metrics.Label) {
 	for refusal := cookieKept + 1; refusal < cookieRefusals; refusal++ {
-		text.Counter("busline_ingress_dropped_cookies_total", "Cookies of services that were dropped.", float64(d[refusal].Load()),
+		text.Counter("busline_ingress_dropped_cookies_total", "Cookies of services that were dropped.",
+			float64(d[refusal].Load()),
 			append(slices.Clip(labels), metrics.Label{Name: "reason", Value: refusal.String()})...)
 	}
 }

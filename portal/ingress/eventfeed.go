@@ -171,7 +171,8 @@ func (f *eventFeed) tail(ctx context.Context) (err error) {
 	}
 	close(f.opened)
 	for wait := feedRetry; ctx.Err() == nil; wait = min(2*wait, feedMaxRetry) {
-		for event, failed := range eventlog.Tail(ctx, f.conn, f.publisher, eventlog.OnlyEvent(f.event), eventlog.AfterSequence(f.position())) {
+		for event, failed := range eventlog.Tail(ctx, f.conn, f.publisher, eventlog.OnlyEvent(f.event),
+			eventlog.AfterSequence(f.position())) {
 			if err = failed; err == nil && event.Sequence <= f.position() {
 				err = errNewLog
 			}
@@ -187,7 +188,8 @@ func (f *eventFeed) tail(ctx context.Context) (err error) {
 		}
 		if wait == feedRetry && ctx.Err() == nil {
 			logger := f.conn.Logger()
-			logger.Warn().Err(err).Str("publisher", f.publisher).Str("event", f.event).Msg("stored events cannot be read; the streams of them wait")
+			logger.Warn().Err(err).Str("publisher", f.publisher).Str("event",
+				f.event).Msg("stored events cannot be read; the streams of them wait")
 		}
 		pause(ctx, wait)
 	}

@@ -139,8 +139,9 @@ type eventStream struct {
 	listener eventClient
 	after    string // the id behind which the client wants events; "" for those that come from now on
 
-	queue   chan *streamedEvent // closed when the client is too far behind
-	written uint64              // sequence number up to which the client has all; 0 if the events are not stored, or the log begins again
+	queue chan *streamedEvent // closed when the client is too far behind
+	// sequence number up to which the client has all; 0 if the events are not stored, or the log begins again
+	written uint64
 }
 
 // newEventStream returns the stream that a request asks for.
@@ -201,7 +202,8 @@ func lastEventID(r *http.Request) (string, error) {
 		id = r.URL.Query().Get("lastEventId")
 	}
 	if strings.ContainsFunc(id, isForeignToIDs) || len(id) > maxEventID {
-		return "", bus.Errorf(http.StatusBadRequest, "Last-Event-ID is %.80q: send the id of an event of this stream, or none", id)
+		return "", bus.Errorf(http.StatusBadRequest,
+			"Last-Event-ID is %.80q: send the id of an event of this stream, or none", id)
 	}
 	return id, nil
 }
@@ -222,7 +224,8 @@ func (s *eventStream) bound(ctx context.Context) (context.Context, context.Cance
 func (s *eventStream) ask(ctx context.Context) error {
 	var header http.Header
 	ctx = bus.CaptureResponseHeader(bus.WithTimeBudget(bus.WithActor(ctx, s.token), s.ingress.config.timeBudget), &header)
-	address := "GET https://" + s.publisher + ":" + strconv.Itoa(subject.ControlPort) + "/publish/" + url.PathEscape(s.event)
+	address := "GET https://" + s.publisher + ":" + strconv.Itoa(subject.ControlPort) + "/publish/" +
+		url.PathEscape(s.event)
 	var head struct {
 		Publisher string `json:"publisher"`
 		Event     string `json:"event"`
@@ -234,7 +237,8 @@ func (s *eventStream) ask(ctx context.Context) error {
 		return bus.Errorf(http.StatusServiceUnavailable, "no instance of %s publishes events now", s.publisher)
 	case bus.StatusOf(err) == http.StatusMethodNotAllowed:
 		return bus.Errorf(http.StatusNotFound, "%s does not say who may listen to its events", s.publisher)
-	case bus.StatusOf(err) == http.StatusNotFound && !s.ingress.config.events.hasAllOf(s.publisher): // it names the events that there are
+	// it names the events that there are
+	case bus.StatusOf(err) == http.StatusNotFound && !s.ingress.config.events.hasAllOf(s.publisher):
 		return errNotOpen(s.publisher, s.event)
 	case err != nil:
 		if challenge := header["Www-Authenticate"]; challenge != nil {
@@ -252,7 +256,8 @@ func (s *eventStream) ask(ctx context.Context) error {
 func (i *Handler) refuseFeed(w http.ResponseWriter, r *http.Request, err error) {
 	logger := i.conn.Logger()
 	logger.Error().Err(err).Str("path", requestPath(r)).Msg("the events cannot be offered")
-	i.rejectRequest(w, r, bus.Errorf(http.StatusServiceUnavailable, "the events cannot be had now; the reason is in the log of the ingress"))
+	i.rejectRequest(w, r, bus.Errorf(http.StatusServiceUnavailable,
+		"the events cannot be had now; the reason is in the log of the ingress"))
 }
 
 // resumes reports whether the client wants what was stored while it was away.
@@ -266,7 +271,8 @@ func (s *eventStream) begin() error {
 	header.Set("X-Accel-Buffering", "no") // nginx
 	header.Set("X-Content-Type-Options", "nosniff")
 	if errors.Is(s.control.Flush(), http.ErrNotSupported) {
-		return bus.Errorf(http.StatusInternalServerError, "events cannot be sent: a handler around the ingress has a ResponseWriter that has neither Flush nor Unwrap")
+		return bus.Errorf(http.StatusInternalServerError,
+			"events cannot be sent: a handler around the ingress has a ResponseWriter that has neither Flush nor Unwrap")
 	}
 	return nil
 }

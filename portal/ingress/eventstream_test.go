@@ -132,7 +132,8 @@ func newOffered(t *testing.T, entrance *portaltest.Ingress, options ...events.Pu
 // openStored offers events that are stored.
 func openStored(t *testing.T, options ...ingress.Option) *offered {
 	t.Helper()
-	entrance := portaltest.OpenOn(t, bustest.New(t, broker.JetStream(t.TempDir())), nil, append(options, ingress.WithEvents("*"))...)
+	entrance := portaltest.OpenOn(t, bustest.New(t, broker.JetStream(t.TempDir())), nil,
+		append(options, ingress.WithEvents("*"))...)
 	return newOffered(t, entrance, events.Durable())
 }
 
@@ -167,7 +168,8 @@ func TestEvents_Live(t *testing.T) {
 	assert.Len(t, got.id, 26, "the message id")
 	assert.JSONEq(t, `{"number":7,"item":"Tea","quantity":1}`, got.data)
 	assert.Equal(t, got, second.next())
-	assert.Contains(t, o.Get("/-/metrics").Text, `busline_ingress_event_streams{host="ingress",id="`+ingress.ID(o.Handler)+`"} 2`)
+	assert.Contains(t, o.Get("/-/metrics").Text,
+		`busline_ingress_event_streams{host="ingress",id="`+ingress.ID(o.Handler)+`"} 2`)
 	first.cancel()
 	o.order(8)
 	_, numbers := second.numbers(8)
@@ -176,7 +178,9 @@ func TestEvents_Live(t *testing.T) {
 	second.cancel()
 	awaitFeeds(o.Ingress, 0)
 	third := readEvents(o.Ingress, orderedPath, "Last-Event-ID: "+got.id)
-	assert.Equal(t, block{event: "gap", data: `{"detail":"these events are not stored: what was published meanwhile is not there"}`}, third.next())
+	assert.Equal(t,
+		block{event: "gap", data: `{"detail":"these events are not stored: what was published meanwhile is not there"}`},
+		third.next())
 }
 
 // TestEvents_Resume publishes while clients come and go, and holds that they miss nothing and get nothing twice.
@@ -228,7 +232,8 @@ func TestEvents_Gap(t *testing.T) {
 		{"2", "", []int{3, 4, 5}},
 		{"4", "", []int{5}},
 		{"5", "the log has never had the event 5: its last one is 4", []int{3, 4, 5}},
-		{"4Q5CBU6RBMRM4XQVWYTLP2S7CA", "the log has never had the event 18446744073709551615: its last one is 4", []int{3, 4, 5}},
+		{"4Q5CBU6RBMRM4XQVWYTLP2S7CA", "the log has never had the event 18446744073709551615: its last one is 4",
+			[]int{3, 4, 5}},
 	} {
 		t.Run(test.id, func(t *testing.T) {
 			listener := readEvents(o.Ingress, orderedPath, "Last-Event-ID: "+test.id)
@@ -263,7 +268,8 @@ func TestEvents_Outage(t *testing.T) {
 		o := newOffered(t, portaltest.Open(t, ingress.WithEvents("*")))
 		listener := readEvents(o.Ingress, orderedPath)
 		require.NoError(t, ingress.NATS(o.Handler).ForceReconnect())
-		assert.Equal(t, block{event: "gap", data: `{"detail":"the broker was away, or events came too fast"}`}, listener.next())
+		assert.Equal(t, block{event: "gap", data: `{"detail":"the broker was away, or events came too fast"}`},
+			listener.next())
 		o.order(2)
 		_, numbers := listener.numbers(2)
 		assert.Equal(t, []int{2}, numbers)
@@ -279,7 +285,8 @@ func TestEvents_Claims(t *testing.T) {
 	t.Parallel()
 	i := portaltest.NewIssuer(t)
 	entrance := portaltest.OpenFor(t, i, ingress.WithEvents("*"))
-	publisher, err := ordersapi.NewPublisher(entrance.Bus.Connect(ordersapi.Host, i.Trust()), bus.RequireClaims(`"keeper" in roles`))
+	publisher, err := ordersapi.NewPublisher(entrance.Bus.Connect(ordersapi.Host, i.Trust()),
+		bus.RequireClaims(`"keeper" in roles`))
 	require.NoError(t, err)
 	for _, test := range []struct {
 		name, path, header string
@@ -288,9 +295,12 @@ func TestEvents_Claims(t *testing.T) {
 	}{
 		{"no token", orderedPath, "X: y", 401, "a token is required", "Bearer"},
 		{"invalid token", orderedPath, "Authorization: Bearer x", 401, "", `Bearer error="invalid_token"`},
-		{"others", orderedPath, i.In("cook"), 403, "the claims of the token do not give access", `Bearer error="insufficient_scope"`},
-		{"unknown", "/orders.example:417/on-orderd", i.In("keeper"), 404, "orders.example publishes no event on-orderd; it has on-ordered; did you mean on-ordered?", ""},
-		{"unknown to others", "/orders.example:417/on-orderd", i.In("cook"), 404, "orders.example publishes no event on-orderd; it has no events for this caller", ""},
+		{"others", orderedPath, i.In("cook"), 403, "the claims of the token do not give access",
+			`Bearer error="insufficient_scope"`},
+		{"unknown", "/orders.example:417/on-orderd", i.In("keeper"), 404,
+			"orders.example publishes no event on-orderd; it has on-ordered; did you mean on-ordered?", ""},
+		{"unknown to others", "/orders.example:417/on-orderd", i.In("cook"), 404,
+			"orders.example publishes no event on-orderd; it has no events for this caller", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := entrance.Get(test.path, test.header)
@@ -316,7 +326,8 @@ func TestEvents_Refuses(t *testing.T) {
 	other, err := events.NewPublisher(speaker, "other.example")
 	require.NoError(t, err)
 	events.NewEvent[bus.Args](other, "/on-said")
-	require.NoError(t, events.Subscribe[ordersapi.Events](o.Bus.Connect("mailer.example"), ordersapi.Host, portaltest.OrderReader{}))
+	require.NoError(t, events.Subscribe[ordersapi.Events](o.Bus.Connect("mailer.example"), ordersapi.Host,
+		portaltest.OrderReader{}))
 	for _, test := range []struct {
 		name, method, path, header string
 		status                     int
@@ -325,28 +336,37 @@ func TestEvents_Refuses(t *testing.T) {
 		{"HEAD", "HEAD", orderedPath, "X: y", 405, ""},
 		{"POST", "POST", orderedPath, "Content-Length: 0", 405, "events are read with GET, not POST"},
 		{"OPTIONS", "OPTIONS", orderedPath, "X: y", 405, "events are read with GET, not OPTIONS"},
-		{"JSON", "GET", orderedPath, "Accept: application/json, text/html;q=0.9", 406, "events are sent as text/event-stream: accept that"},
-		{"refused", "GET", orderedPath, "Accept: text/event-stream;q=0, x", 406, "events are sent as text/event-stream: accept that"},
-		{"id", "GET", orderedPath, "Last-Event-ID: 7 8", 400, `Last-Event-ID is "7 8": send the id of an event of this stream, or none`},
+		{"JSON", "GET", orderedPath, "Accept: application/json, text/html;q=0.9", 406,
+			"events are sent as text/event-stream: accept that"},
+		{"refused", "GET", orderedPath, "Accept: text/event-stream;q=0, x", 406,
+			"events are sent as text/event-stream: accept that"},
+		{"id", "GET", orderedPath, "Last-Event-ID: 7 8", 400,
+			`Last-Event-ID is "7 8": send the id of an event of this stream, or none`},
 		{"id in the query", "GET", orderedPath + "?lastEventId=%0A", "X: y", 400, `Last-Event-ID is "\n"`},
 		{"long id", "GET", orderedPath, "Last-Event-ID: " + strings.Repeat("7", 65), 400, "Last-Event-ID is"},
 		{"no event", "GET", "/orders.example:417/", "X: y", 404, "the path names no event: it is /<host>:417/<event>"},
 		{"no path", "GET", "/orders.example:417", "X: y", 404, "the path names no event"},
-		{"unknown event", "GET", "/orders.example:417/on-paid", "X: y", 404, "orders.example publishes no event on-paid; it has on-ordered"},
+		{"unknown event", "GET", "/orders.example:417/on-paid", "X: y", 404,
+			"orders.example publishes no event on-paid; it has on-ordered"},
 		{"slash", "GET", "/orders.example:417/on-ordered%2Fx", "X: y", 404, "orders.example publishes no event on-ordered/x"},
 		{"below", "GET", "/orders.example:417/on-ordered/x", "X: y", 404, "orders.example publishes no event on-ordered/x"},
 		{"wildcard", "GET", "/orders.example:417/*", "X: y", 404, "orders.example publishes no event *"},
 		{"no host", "GET", "/a_b:417/on-ordered", "X: y", 404, `"a_b:417" is not a hostname`},
 		{"all", "GET", "/all:417/on-ordered", "X: y", 404, "the host all is not open to the outside"},
-		{"wrong host", "GET", "/order.example:417/on-ordered", "X: y", 503, "no instance of order.example publishes events now"},
-		{"only a subscriber", "GET", "/mailer.example:417/on-ordered", "X: y", 503, "no instance of mailer.example publishes events now"},
-		{"of another host", "GET", "/speaker.example:417/on-said", "X: y", 404, "speaker.example publishes no event on-said of its own"},
-		{"an instance", "GET", "/" + speaker.ID() + ".speaker.example:417/on-said", "X: y", 404, "publishes no event on-said of its own"},
+		{"wrong host", "GET", "/order.example:417/on-ordered", "X: y", 503,
+			"no instance of order.example publishes events now"},
+		{"only a subscriber", "GET", "/mailer.example:417/on-ordered", "X: y", 503,
+			"no instance of mailer.example publishes events now"},
+		{"of another host", "GET", "/speaker.example:417/on-said", "X: y", 404,
+			"speaker.example publishes no event on-said of its own"},
+		{"an instance", "GET", "/" + speaker.ID() + ".speaker.example:417/on-said", "X: y", 404,
+			"publishes no event on-said of its own"},
 		{"port as a name", "GET", "/orders.example:0417/on-ordered", "X: y", 404, `port "0417" is not open to the outside`},
 		{"anonymous, no keys", "GET", orderedPath, "Authorization: Bearer x", 401, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got := o.Send(test.method+" "+test.path+" HTTP/1.1\r\nHost: door.example\r\nConnection: close\r\n"+test.header+"\r\n\r\n", test.method)
+			got := o.Send(test.method+" "+test.path+" HTTP/1.1\r\nHost: door.example\r\nConnection: close\r\n"+test.header+
+				"\r\n\r\n", test.method)
 			assert.Equal(t, test.status, got.StatusCode, got.Text)
 			if test.status == http.StatusMethodNotAllowed {
 				assert.Equal(t, "GET", got.Header.Get("Allow"))
@@ -360,7 +380,8 @@ func TestEvents_Refuses(t *testing.T) {
 	closed := newOffered(t, portaltest.Open(t)).Get(orderedPath).Problem(t)
 	assert.Equal(t, `port "417" is not open to the outside`, closed.Detail, "by default")
 	_, err = ingress.New(speaker, ingress.WithEventStreamLimit(0))
-	assert.ErrorContains(t, err, "ingress.WithEventStreamLimit: 0 streams are too few: leave out ingress.WithEvents for none")
+	assert.ErrorContains(t, err,
+		"ingress.WithEventStreamLimit: 0 streams are too few: leave out ingress.WithEvents for none")
 }
 
 // TestEvents_Denied has the broker deny the ingress the log, and allow it what docs/guides/events.md says.
@@ -381,9 +402,11 @@ func TestEvents_Denied(t *testing.T) {
 			t.Parallel()
 			b := bustest.New(t, broker.JetStream(t.TempDir()), broker.Listen("127.0.0.1:0"), broker.Config(`
 no_auth_user: all
-authorization { users: [ {user: all, password: all}, {user: door, password: door, permissions: {publish: {allow: [`+test.publish+`]}, subscribe: {allow: [`+test.subscribe+`]}}} ] }`))
+authorization { users: [ {user: all, password: all}, {user: door, password: door,
+	permissions: {publish: {allow: [`+test.publish+`]}, subscribe: {allow: [`+test.subscribe+`]}}} ] }`))
 			url := strings.Replace(b.Broker().URL(), "nats://", "nats://door:door@", 1)
-			entrance := portaltest.OpenOn(t, b, []bus.ConnectOption{bus.WithURL(url), bus.WithLogger(zerolog.Nop())}, ingress.WithEvents("*"))
+			entrance := portaltest.OpenOn(t, b, []bus.ConnectOption{bus.WithURL(url), bus.WithLogger(zerolog.Nop())},
+				ingress.WithEvents("*"))
 			var options []events.PublishOption
 			if test.durable {
 				options = append(options, events.Durable())
@@ -500,7 +523,8 @@ func TestEvents_SlowResume(t *testing.T) {
 // TestEvents_Limit answers 503 beyond the limit.
 func TestEvents_Limit(t *testing.T) {
 	t.Parallel()
-	o := newOffered(t, portaltest.Open(t, ingress.WithEvents("*"), ingress.WithEventStreamLimit(2), ingress.WithTrustedProxies("127.0.0.1/32")))
+	o := newOffered(t, portaltest.Open(t, ingress.WithEvents("*"), ingress.WithEventStreamLimit(2),
+		ingress.WithTrustedProxies("127.0.0.1/32")))
 	first := readEvents(o.Ingress, orderedPath)
 	readEvents(o.Ingress, orderedPath, "X-Forwarded-For: 203.0.113.7")
 	got := o.Get(orderedPath)
@@ -527,7 +551,8 @@ func TestEvents_ClientLimit(t *testing.T) {
 		{name: "subject and address", client: []string{ada}, same: []string{ada}},
 		{
 			name: "proxy", proxies: []string{"127.0.0.1/32", "10.0.0.0/8"}, client: []string{"X-Forwarded-For: 203.0.113.7"},
-			same: []string{"X-Forwarded-For: 198.51.100.1, ::ffff:203.0.113.7, 10.0.0.1"}, other: []string{"X-Forwarded-For: 203.0.113.7, 203.0.113.8"},
+			same:  []string{"X-Forwarded-For: 198.51.100.1, ::ffff:203.0.113.7, 10.0.0.1"},
+			other: []string{"X-Forwarded-For: 203.0.113.7, 203.0.113.8"},
 		},
 		{
 			name: "malformed", proxies: []string{"127.0.0.1/32", "10.0.0.0/8"}, client: []string{"X-Forwarded-For: 10.0.0.1"},
@@ -542,7 +567,8 @@ func TestEvents_ClientLimit(t *testing.T) {
 			second := readEvents(o.Ingress, orderedPath, test.same...)
 			got := o.Get(orderedPath, test.same...)
 			assert.Equal(t, http.StatusServiceUnavailable, got.Problem(t).Status)
-			assert.Equal(t, "this client has as many streams of events as one may, 2: close one, or try again later", got.Problem(t).Detail)
+			assert.Equal(t, "this client has as many streams of events as one may, 2: close one, or try again later",
+				got.Problem(t).Detail)
 			assert.Equal(t, "1", got.Header.Get("Retry-After"))
 			third := readEvents(o.Ingress, orderedPath, test.other...)
 			assert.Equal(t, 2, ingress.EventClients(o.Handler))
@@ -587,7 +613,8 @@ func TestEvents_Time(t *testing.T) {
 		text, err := io.ReadAll(response.Body)
 		require.NoError(t, err)
 		require.NoError(t, response.Body.Close())
-		assert.Equal(t, "retry: 2000\n\n"+strings.Repeat(":\n\n", 22-1)+": the token has expired\n\n", strings.Replace(string(text), ":\n\n: the", ": the", 1))
+		assert.Equal(t, "retry: 2000\n\n"+strings.Repeat(":\n\n", 22-1)+": the token has expired\n\n",
+			strings.Replace(string(text), ":\n\n: the", ": the", 1))
 		assert.Equal(t, 5*time.Minute+30*time.Second, time.Since(began).Truncate(time.Second))
 		require.NoError(t, conn.Close())
 		stop()
@@ -610,8 +637,10 @@ func TestEvents_HTTP2(t *testing.T) {
 		server.RegisterOnShutdown(entrance.Close)
 		var running sync.WaitGroup
 		running.Go(func() { assert.ErrorIs(t, server.Serve(listener), http.ErrServerClosed) })
-		transport := &http.Transport{Protocols: protocols, DialContext: func(context.Context, string, string) (net.Conn, error) { return listener.dial(), nil }}
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://door.example"+orderedPath, http.NoBody)
+		transport := &http.Transport{Protocols: protocols,
+			DialContext: func(context.Context, string, string) (net.Conn, error) { return listener.dial(), nil }}
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
+			"http://door.example"+orderedPath, http.NoBody)
 		require.NoError(t, err)
 		response, err := transport.RoundTrip(request)
 		require.NoError(t, err)
@@ -667,7 +696,8 @@ func TestEvents_NoFlush(t *testing.T) {
 	entrance := portaltest.OpenWith(t, []bus.ConnectOption{bus.WithLogger(zerolog.New(&log))}, ingress.WithEvents("*"))
 	newOffered(t, entrance)
 	recorder := httptest.NewRecorder()
-	entrance.Handler.ServeHTTP(rigidWriter{recorder}, httptest.NewRequestWithContext(t.Context(), http.MethodGet, orderedPath, http.NoBody))
+	entrance.Handler.ServeHTTP(rigidWriter{recorder},
+		httptest.NewRequestWithContext(t.Context(), http.MethodGet, orderedPath, http.NoBody))
 	assert.Equal(t, http.StatusInternalServerError, recorder.Code)
 	assert.Contains(t, log.String(), "a handler around the ingress has a ResponseWriter that has neither Flush nor Unwrap")
 	awaitFeeds(entrance, 0)
@@ -681,7 +711,8 @@ func TestEvents_Stop(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.Handle("/bus/", http.StripPrefix("/bus", o.Handler))
 	server, stop := listenTo(t, mux, ingress.WithGracePeriod(time.Hour))
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.BaseURL()+"/bus"+orderedPath, http.NoBody)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
+		server.BaseURL()+"/bus"+orderedPath, http.NoBody)
 	require.NoError(t, err)
 	response, err := http.DefaultClient.Do(request)
 	require.NoError(t, err)
@@ -718,12 +749,14 @@ func TestEvents_Idle(t *testing.T) {
 			o.Handler.ServeHTTP(writer, httptest.NewRequestWithContext(ctx, http.MethodGet, orderedPath, http.NoBody))
 			assert.Contains(t, writer.text.String(), `data: {"number":2,`)
 		})
-		kit.Eventually(t, func() bool { return ingress.Listening(o.Handler) == at+2 }) // one after the other, so that their calls to the publisher need few goroutines
+		// one after the other, so that their calls to the publisher need few goroutines
+		kit.Eventually(t, func() bool { return ingress.Listening(o.Handler) == at+2 })
 	}
 	assert.Equal(t, 1, ingress.Feeds(o.Handler))
 	o.order(2)
 	warm.numbers(2)
-	assert.LessOrEqual(t, runtime.NumGoroutine()-before, clients+20, "one for each handler, and some that handle their calls")
+	assert.LessOrEqual(t, runtime.NumGoroutine()-before, clients+20,
+		"one for each handler, and some that handle their calls")
 	kit.Eventually(t, func() bool { return ingress.Queued(o.Handler) == 0 })
 	cancel()
 	running.Wait()
@@ -759,9 +792,12 @@ func TestEvents_Open(t *testing.T) {
 		{[]string{"example/*"}, http.StatusNotFound},
 	} {
 		o := newOffered(t, portaltest.Open(t, ingress.WithEvents(test.open...)))
-		assert.Equal(t, test.status, o.Get(orderedPath, "Accept: text/html").StatusCode, test.open) // which an endless stream is not
+		// which an endless stream is not
+		assert.Equal(t, test.status, o.Get(orderedPath, "Accept: text/html").StatusCode, test.open)
 	}
-	for _, invalid := range [][]string{{}, {""}, {"all/*"}, {"orders.example//on-ordered"}, {"orders.example/on ordered"}, {"*", "orders.example/on-ordered?x=1"}, {"orders.example"}, {"orders.example/"}, {"*/on-ordered"}, {"orders.example/on-*"}, {"https://orders.example/on-ordered"}} {
+	for _, invalid := range [][]string{{}, {""}, {"all/*"}, {"orders.example//on-ordered"}, {"orders.example/on ordered"},
+		{"*", "orders.example/on-ordered?x=1"}, {"orders.example"}, {"orders.example/"}, {"*/on-ordered"},
+		{"orders.example/on-*"}, {"https://orders.example/on-ordered"}} {
 		_, err := ingress.New(bustest.New(t).Connect("ingress"), ingress.WithEvents(invalid...))
 		assert.ErrorContains(t, err, "ingress.WithEvents", invalid)
 	}
@@ -771,7 +807,8 @@ func TestEvents_Open(t *testing.T) {
 // those that it has.
 func TestEvents_NotOpen(t *testing.T) {
 	t.Parallel()
-	for _, path := range []string{orderedPath, "/orders.example:417/on-orderd", "/orders.example:417/on-gone", "/absent.example:417/on-ordered"} {
+	for _, path := range []string{orderedPath, "/orders.example:417/on-orderd", "/orders.example:417/on-gone",
+		"/absent.example:417/on-ordered"} {
 		o := newOffered(t, portaltest.Open(t, ingress.WithEvents("orders.example/on-gone", "other.example/*")))
 		host, event, _ := strings.Cut(strings.TrimPrefix(path, "/"), ":417/")
 		failed := o.Get(path).Problem(t)

@@ -214,7 +214,8 @@ func samplesOf(metric *dto.Metric) (samples int, err error) {
 }
 
 func isIncomplete(metric *dto.Metric) bool {
-	return metric.Histogram != nil && metric.Histogram.SampleCount == nil || metric.Summary != nil && metric.Summary.SampleCount == nil
+	return metric.Histogram != nil && metric.Histogram.SampleCount == nil || metric.Summary != nil &&
+		metric.Summary.SampleCount == nil
 }
 
 // newFamily returns a metric as text, without samples if it has none.

@@ -66,7 +66,8 @@ func FuzzAddress(f *testing.F) {
 // FuzzSetMember holds that one member of an object changes, and nothing else.
 func FuzzSetMember(f *testing.F) {
 	for _, seed := range []string{
-		`{"status":404,"instance":"/x","extra":[1,{"a":null}]}`, `{}`, `{"instance":{}}`, ` {"a":1e400} `, `[]`, `{"a":1,"a":2}`,
+		`{"status":404,"instance":"/x","extra":[1,{"a":null}]}`, `{}`, `{"instance":{}}`, ` {"a":1e400} `, `[]`,
+		`{"a":1,"a":2}`,
 	} {
 		f.Add([]byte(seed), "/path")
 	}
@@ -104,10 +105,13 @@ func FuzzIngressRaw(f *testing.F) {
 		"GET /a.example/b?x=1 HTTP/1.1\r\nHost: a\r\n\r\n",
 		"GET /a.example:888/ping HTTP/1.1\r\nHost: a:888\r\n\r\nGET /all/ping HTTP/1.1\r\nHost: a\r\n\r\n",
 		"GET http://all:888/a.example:80/%2e%2e//?%0d%0a HTTP/1.1\r\nHost: a\r\nBus-From-Host: b\r\nbus_op_code: Ack\r\n\r\n",
-		"POST /a.example/ HTTP/1.1\r\nHost: a\r\nContent-Length: 40\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /b.example/ HTTP/1.1\r\nHost: a\r\n\r\n",
+		"POST /a.example/ HTTP/1.1\r\nHost: a\r\nContent-Length: 40\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET " +
+			"/b.example/ HTTP/1.1\r\nHost: a\r\n\r\n",
 		"POST /a.example/ HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabcHEAD /b.example/%zz HTTP/1.1\r\nHost: a\r\n\r\n",
-		"PUT /a.example/ HTTP/1.1\r\nHost: a\r\nConnection: Content-Length, Host, Bus-Msg-Id\r\nTrailer: Bus-Actor\r\nTransfer-Encoding: chunked\r\n\r\n3;x\r\nabc\r\n0\r\nBus-Actor: a\r\n\r\n",
-		"GET /a.example/ HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer a.b.c\r\nX-A: b\r\n Bus-Actor: c\r\nRequest-Timeout: 5\r\n\r\n",
+		"PUT /a.example/ HTTP/1.1\r\nHost: a\r\nConnection: Content-Length, Host, Bus-Msg-Id\r\nTrailer: " +
+			"Bus-Actor\r\nTransfer-Encoding: chunked\r\n\r\n3;x\r\nabc\r\n0\r\nBus-Actor: a\r\n\r\n",
+		"GET /a.example/ HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer a.b.c\r\nX-A: b\r\n Bus-Actor: c\r\nRequest-Timeout: " +
+			"5\r\n\r\n",
 		"OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n", "GET / HTTP/1.0\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
 		"GET /a.example\\..:444/*/> HTTP/1.1\nHost: a\nExpect: 100-continue\n\n",
 	} {

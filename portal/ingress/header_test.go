@@ -27,7 +27,8 @@ func TestHeaders_Inward(t *testing.T) {
 	got := entrance.Get("/calculator.example/add",
 		"Bus-From-Host: forged.example", "bus-msg-id: forged", "BUS-OP-CODE: Ack", "Bus_From_Id: forged", "Bus-Actor: forged",
 		"Bus-Else: forged", "Keep-Alive: 5", "Proxy-Authorization: Basic x", "Proxy-Connection: close", "TE: trailers",
-		"Trailer: X-Late", "Upgrade: h2c", "Connection: ", "Connection: X-Private, bus-from-host", "X-Private: 1", "Expect: 100-continue",
+		"Trailer: X-Late", "Upgrade: h2c", "Connection: ", "Connection: X-Private, bus-from-host", "X-Private: 1",
+		"Expect: 100-continue",
 		"Forwarded: for=1.2.3.4", "X-Real-Ip: 1.2.3.4", "X-Forwarded-Client-Cert: forged",
 		"X-Kept: one", "x-kept: two", "Accept: text/plain", "Authorization: Basic y", "Busy: yes").Echoed(t)
 	var names []string
@@ -52,7 +53,8 @@ func TestHeaders_Outward(t *testing.T) {
 			"Bus-Queue", "Bus-Else", "Connection", "Keep-Alive", "Proxy-Authenticate", "Te", "Upgrade",
 			"Access-Control-Allow-Origin",
 			"Alt-Svc", "Clear-Site-Data", "NEL", "report-to", "Service-Worker-Allowed", "Strict-Transport-Security",
-			"X-Accel-Redirect", "x-accel-buffering", "X-ACCEL-Any", "X_Accel_Limit_Rate", "X-Sendfile", "X-SENDFILE2", "X-LiteSpeed-Location",
+			"X-Accel-Redirect", "x-accel-buffering", "X-ACCEL-Any", "X_Accel_Limit_Rate", "X-Sendfile", "X-SENDFILE2",
+			"X-LiteSpeed-Location",
 			"X-Lighttpd-Send-File", "X-LIGHTTPD-Sendfile", "X-Reproxy-URL", "X-Reproxy-File",
 			"X-Content-Type-Options",
 		} {
@@ -113,11 +115,15 @@ func TestForwarded(t *testing.T) {
 	}{
 		{"nothing said", "10.0.0.0/8", "192.0.2.1:99", "", nil, "192.0.2.1|door.example|http|||"},
 		{"a stranger's word is replaced", "10.0.0.0/8", "192.0.2.1:99", "", said, "192.0.2.1|door.example|http|||"},
-		{"a proxy's is kept", "192.0.2.0/24", "192.0.2.1:99", "", said, "203.0.113.7, 192.0.2.1|api.example.com|https|/outer|443|203.0.113.7"},
-		{"a proxy over IPv6", "2001:db8::/32", "[2001:db8::1%eth0]:99", "", said[:2], "203.0.113.7, 2001:db8::1|door.example|http|||"},
-		{"an IPv4 proxy seen as IPv6", "192.0.2.0/24", "[::ffff:192.0.2.1]:99", "", said[:2], "203.0.113.7, 192.0.2.1|door.example|http|||"},
+		{"a proxy's is kept", "192.0.2.0/24", "192.0.2.1:99", "", said,
+			"203.0.113.7, 192.0.2.1|api.example.com|https|/outer|443|203.0.113.7"},
+		{"a proxy over IPv6", "2001:db8::/32", "[2001:db8::1%eth0]:99", "", said[:2],
+			"203.0.113.7, 2001:db8::1|door.example|http|||"},
+		{"an IPv4 proxy seen as IPv6", "192.0.2.0/24", "[::ffff:192.0.2.1]:99", "", said[:2],
+			"203.0.113.7, 192.0.2.1|door.example|http|||"},
 		{"mounted", "10.0.0.0/8", "192.0.2.1:99", "/bus", nil, "192.0.2.1|door.example|http|/bus||"},
-		{"mounted behind a proxy", "192.0.2.0/24", "192.0.2.1:99", "/bus", said, "203.0.113.7, 192.0.2.1|api.example.com|https|/outer/bus|443|203.0.113.7"},
+		{"mounted behind a proxy", "192.0.2.0/24", "192.0.2.1:99", "/bus", said,
+			"203.0.113.7, 192.0.2.1|api.example.com|https|/outer/bus|443|203.0.113.7"},
 		{"a proxy says nonsense", "192.0.2.0/24", "192.0.2.1:99", "", []string{
 			"X-Forwarded-Host", "a/b", "X-Forwarded-Proto", "javascript", "X-Forwarded-Prefix", "http://evil.example/",
 		}, "192.0.2.1|door.example|http|||"},
@@ -184,7 +190,8 @@ func TestCookies_Path(t *testing.T) {
 		{"/bus", "/Web.Example:443/a", "a=1; Path=/", "a=1; Path=/bus/Web.Example:443"},
 		{"/a;Path=", "/web.example/a", "a=1; Path=/", ""},
 		{
-			"", "/web.example/a", "a=b=c; Domain=example; Max-Age=9; domain=.example; HttpOnly; SameSite=Lax; Partitioned; Priority=High",
+			"", "/web.example/a",
+			"a=b=c; Domain=example; Max-Age=9; domain=.example; HttpOnly; SameSite=Lax; Partitioned; Priority=High",
 			"a=b=c; Max-Age=9; HttpOnly; SameSite=Lax; Partitioned; Priority=High",
 		},
 		{"", "/web.example/a", "__Secure-a=1; Secure", "__Secure-a=1; Secure"},
@@ -196,7 +203,8 @@ func TestCookies_Path(t *testing.T) {
 	} {
 		target := &url.URL{Path: test.prefix + test.path, RawQuery: url.Values{"set": {test.set}}.Encode()}
 		w := httptest.NewRecorder()
-		http.StripPrefix(test.prefix, entrance.Handler).ServeHTTP(w, httptest.NewRequest(http.MethodGet, target.String(), http.NoBody))
+		http.StripPrefix(test.prefix, entrance.Handler).ServeHTTP(w,
+			httptest.NewRequest(http.MethodGet, target.String(), http.NoBody))
 		got := strings.Join(w.Header().Values("Set-Cookie"), "|")
 		assert.Equal(t, http.StatusOK, w.Code, "%s%s, %q", test.prefix, test.path, test.set)
 		assert.Equal(t, test.want, got, "%s%s, %q", test.prefix, test.path, test.set)
@@ -267,8 +275,11 @@ func TestCookies_Limits(t *testing.T) {
 		"/reserved":  {"", []string{"__Host-first=1", "__Host-second=1"}, nil},
 	}
 	var log bytes.Buffer
-	entrance := portaltest.OpenWith(t, []bus.ConnectOption{bus.WithLogger(zerolog.New(zerolog.SyncWriter(&log)).Level(zerolog.WarnLevel))})
-	entrance.Serve("web.example", 443, func(w http.ResponseWriter, r *http.Request) { w.Header()["Set-Cookie"] = tests[r.URL.Path].set })
+	entrance := portaltest.OpenWith(t,
+		[]bus.ConnectOption{bus.WithLogger(zerolog.New(zerolog.SyncWriter(&log)).Level(zerolog.WarnLevel))})
+	entrance.Serve("web.example", 443, func(w http.ResponseWriter, r *http.Request) {
+		w.Header()["Set-Cookie"] = tests[r.URL.Path].set
+	})
 	for path, test := range tests {
 		w := httptest.NewRecorder()
 		request := httptest.NewRequest(http.MethodGet, "/web.example"+path, http.NoBody)
@@ -280,7 +291,8 @@ func TestCookies_Limits(t *testing.T) {
 	}
 	metrics := entrance.Get("/-/metrics")
 	checkExposition(t, metrics)
-	for reason, count := range map[string]int{"too_large": 1, "too_many": 11, "host_prefix": 2, "malformed": 0, "sandboxed": 0} {
+	for reason, count := range map[string]int{"too_large": 1, "too_many": 11, "host_prefix": 2, "malformed": 0,
+		"sandboxed": 0} {
 		t.Run(reason, func(t *testing.T) {
 			if !strings.Contains(metrics.Text, fmt.Sprintf("reason=%q} %d\n", reason, count)) {
 				t.Errorf("not %d %s in\n%s", count, reason, metrics.Text)
@@ -300,7 +312,8 @@ func TestCookies_Sandbox(t *testing.T) {
 	entrance.Serve("web.example", 443, setting)
 	for kind, want := range map[string][]string{"text/html": nil, "": nil, "application/json": {"a=1"}} {
 		t.Run(kind, func(t *testing.T) {
-			if got := entrance.Get("/web.example/?set=a%3D1&type=" + kind).Header.Values("Set-Cookie"); !slices.Equal(got, want) {
+			if got := entrance.Get("/web.example/?set=a%3D1&type=" + kind).Header.Values("Set-Cookie"); !slices.Equal(got,
+				want) {
 				t.Errorf("%q, want %q", got, want)
 			}
 		})

@@ -185,8 +185,10 @@ func (f *inFlight) full(executed bus.Executed) error {
 func (f *inFlight) lost(response *http.Response) error {
 	return &bus.Error{
 		Status: http.StatusServiceUnavailable, Executed: bus.ExecutedYes,
-		Detail: fmt.Sprintf("the call was executed, and the service answered with status %d; its body of %d bytes was dropped, because "+
-			"the ingress already holds as many bytes of heads and bodies as it may, %d: find out what the call has done before you repeat it",
+		Detail: fmt.Sprintf("the call was executed, and the service answered with status %d; its body of %d bytes was "+
+			"dropped, because "+
+			"the ingress already holds as many bytes of heads and bodies as it may, %d: find out what the call has done "+
+			"before you repeat it",
 			response.StatusCode, response.ContentLength, f.limit),
 	}
 }
@@ -203,10 +205,12 @@ const (
 // checkRequest refuses what can be refused before the body is read, and counts the head.
 func (c *config) checkRequest(r *http.Request, load *reservation) error {
 	if !outside.Carried(r.Method) {
-		return bus.Errorf(http.StatusNotImplemented, "the method %.40q is not forwarded; use capital letters, and neither CONNECT nor TRACE", r.Method)
+		return bus.Errorf(http.StatusNotImplemented,
+			"the method %.40q is not forwarded; use capital letters, and neither CONNECT nor TRACE", r.Method)
 	}
 	if length := len(cmp.Or(r.RequestURI, r.URL.RequestURI())); length > outside.MaxURILength {
-		return bus.Errorf(http.StatusRequestURITooLong, "a URI of %d bytes exceeds the limit of %d; send long values in the body of a POST", length, outside.MaxURILength)
+		return bus.Errorf(http.StatusRequestURITooLong,
+			"a URI of %d bytes exceeds the limit of %d; send long values in the body of a POST", length, outside.MaxURILength)
 	}
 	size, err := checkHeader(r)
 	if err != nil {
@@ -233,10 +237,12 @@ func checkHeader(r *http.Request) (size int, err error) {
 		fields += len(values)
 	}
 	if size > maxHeaderBytes {
-		return 0, bus.Errorf(http.StatusRequestHeaderFieldsTooLarge, "a header of %d bytes exceeds the limit of %d; send less, for example fewer cookies", size, maxHeaderBytes)
+		return 0, bus.Errorf(http.StatusRequestHeaderFieldsTooLarge,
+			"a header of %d bytes exceeds the limit of %d; send less, for example fewer cookies", size, maxHeaderBytes)
 	}
 	if fields > maxHeaderFields {
-		return 0, bus.Errorf(http.StatusRequestHeaderFieldsTooLarge, "%d header fields exceed the limit of %d; send fewer", fields, maxHeaderFields)
+		return 0, bus.Errorf(http.StatusRequestHeaderFieldsTooLarge, "%d header fields exceed the limit of %d; send fewer",
+			fields, maxHeaderFields)
 	}
 	return size, nil
 }
@@ -276,13 +282,15 @@ type arrivingBody struct {
 	toAnswer time.Duration // from the last piece until the client has read its response
 	isHTTP2  bool
 
-	mu         sync.Mutex               // protects connection
-	connection *http.ResponseController // nil when the request is over: net/http allows no use after that, and panics by HTTP/2
+	mu sync.Mutex // protects connection
+	// nil when the request is over: net/http allows no use after that, and panics by HTTP/2
+	connection *http.ResponseController
 }
 
 func (c *config) arriving(w http.ResponseWriter, r *http.Request) *arrivingBody {
 	return &arrivingBody{
-		ReadCloser: http.MaxBytesReader(w, r.Body, c.bodyLimit), toAnswer: c.budget(r) + writeTimeout, isHTTP2: r.ProtoMajor > 1,
+		ReadCloser: http.MaxBytesReader(w, r.Body, c.bodyLimit), toAnswer: c.budget(r) + writeTimeout,
+		isHTTP2:    r.ProtoMajor > 1,
 		connection: http.NewResponseController(w),
 	}
 }
@@ -364,7 +372,8 @@ func (c *config) read(from io.Reader, load *reservation, most int64) ([]byte, er
 }
 
 func tooLarge(limit int64) error {
-	return bus.Errorf(http.StatusRequestEntityTooLarge, "the request body exceeds the limit of %d bytes; send less at a time", limit)
+	return bus.Errorf(http.StatusRequestEntityTooLarge,
+		"the request body exceeds the limit of %d bytes; send less at a time", limit)
 }
 
 // budget returns how long a call may take. A client can ask for less, in whole seconds: "Request-Timeout: 5".

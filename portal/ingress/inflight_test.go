@@ -48,7 +48,8 @@ func post(entrance *portaltest.Ingress, path string, size int, chunked bool) por
 	head := "POST " + path + " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
 	body := strings.Repeat("a", size)
 	if chunked {
-		return entrance.Send(fmt.Sprintf("%sTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", head, size, body), http.MethodPost)
+		return entrance.Send(fmt.Sprintf("%sTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", head, size, body),
+			http.MethodPost)
 	}
 	return entrance.Send(fmt.Sprintf("%sContent-Length: %d\r\n\r\n%s", head, size, body), http.MethodPost)
 }
@@ -98,10 +99,17 @@ func TestRequests_InFlight(t *testing.T) {
 func TestInFlight_Responses(t *testing.T) {
 	t.Parallel()
 	entrance := portaltest.Open(t, ingress.WithBodyLimit(1000), ingress.WithInFlightLimit(1000))
-	entrance.Serve("long.example", 443, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.Repeat("a", 900)) })
-	entrance.Serve("short.example", 443, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.Repeat("a", 101)) })
-	entrance.Serve("huge.example", 443, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.Repeat("a", 2000)) })
-	deaf := &deafClient{ResponseRecorder: httptest.NewRecorder(), writing: make(chan struct{}), release: make(chan struct{})}
+	entrance.Serve("long.example", 443, func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, strings.Repeat("a", 900))
+	})
+	entrance.Serve("short.example", 443, func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, strings.Repeat("a", 101))
+	})
+	entrance.Serve("huge.example", 443, func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, strings.Repeat("a", 2000))
+	})
+	deaf := &deafClient{ResponseRecorder: httptest.NewRecorder(), writing: make(chan struct{}),
+		release: make(chan struct{})}
 	var first sync.WaitGroup
 	first.Go(func() {
 		entrance.Handler.ServeHTTP(deaf, httptest.NewRequest(http.MethodPost, "/long.example/", strings.NewReader("body")))
@@ -126,7 +134,8 @@ func TestInFlight_Responses(t *testing.T) {
 // checkDropped checks the answer to a POST that was executed and whose response had no room.
 func checkDropped(t *testing.T, got portaltest.Answer, size int) {
 	t.Helper()
-	detail := fmt.Sprintf("the call was executed, and the service answered with status 200; its body of %d bytes was dropped", size)
+	detail := fmt.Sprintf("the call was executed, and the service answered with status 200; its body of %d bytes was "+
+		"dropped", size)
 	assert.Equal(t, http.StatusServiceUnavailable, got.StatusCode, "a POST without room for its response")
 	assert.Empty(t, got.Header.Get("Retry-After"), "a POST without room for its response")
 	assert.Contains(t, got.Text, detail, "a POST without room for its response")
@@ -223,7 +232,10 @@ func TestInFlight_LargeResponsesAreRemembered(t *testing.T) {
 	entrance := portaltest.Open(t, ingress.WithBodyLimit(limit), ingress.WithInFlightLimit(limit))
 	var size atomic.Int64
 	size.Store(limit)
-	entrance.Serve("export.example", 443, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, size.Load())) })
+	entrance.Serve("export.example", 443, func(w http.ResponseWriter, _ *http.Request) {
+		_,
+			_ = w.Write(make([]byte, size.Load()))
+	})
 	call := func(path string) *httptest.ResponseRecorder {
 		w := httptest.NewRecorder()
 		entrance.Handler.ServeHTTP(w, httptest.NewRequest(http.MethodPost, path, http.NoBody))
@@ -231,7 +243,8 @@ func TestInFlight_LargeResponsesAreRemembered(t *testing.T) {
 	}
 	// whileFull makes calls while a client does not read the response that takes all room
 	whileFull := func(calls func()) {
-		deaf := &deafClient{ResponseRecorder: httptest.NewRecorder(), writing: make(chan struct{}), release: make(chan struct{})}
+		deaf := &deafClient{ResponseRecorder: httptest.NewRecorder(), writing: make(chan struct{}),
+			release: make(chan struct{})}
 		var first sync.WaitGroup
 		first.Go(func() {
 			entrance.Handler.ServeHTTP(deaf, httptest.NewRequest(http.MethodPost, "/export.example/first", http.NoBody))
@@ -270,7 +283,9 @@ func TestInFlight_SmallBodiesAlwaysHaveRoom(t *testing.T) {
 	const limit, small = 1 << 20, 1 << 7
 	entrance := portaltest.Open(t, ingress.WithBodyLimit(limit), ingress.WithInFlightLimit(limit))
 	entrance.Serve("echo.example", 443, portaltest.Echo)
-	entrance.Serve("short.example", 443, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.Repeat("a", small)) })
+	entrance.Serve("short.example", 443, func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, strings.Repeat("a", small))
+	})
 	reader, writer := io.Pipe()
 	var slow sync.WaitGroup
 	slow.Go(func() {
@@ -280,7 +295,8 @@ func TestInFlight_SmallBodiesAlwaysHaveRoom(t *testing.T) {
 	})
 	_, err := writer.Write(make([]byte, limit))
 	require.NoError(t, err)
-	kit.Eventually(t, func() bool { return ingress.Held(entrance.Handler) == limit }) // what is read is counted a moment later
+	// what is read is counted a moment later
+	kit.Eventually(t, func() bool { return ingress.Held(entrance.Handler) == limit })
 	for _, chunked := range []bool{false, true} {
 		if got := post(entrance, "/short.example/", small, chunked); got.StatusCode != http.StatusOK {
 			t.Errorf("in chunks %t: status %d: %s", chunked, got.StatusCode, got.Text)
@@ -353,7 +369,8 @@ func TestInFlight_NothingStaysHeld(t *testing.T) {
 			"POST /nobody.example/ HTTP/1.1\r\n" + head + body,
 			"POST /echo.example:444/ HTTP/1.1\r\n" + head + body,
 			"POST /echo.example/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n258\r\n" + body + "\r\nzz\r\n",
-			"POST /echo.example/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3e8\r\n" + strings.Repeat("a", 1000) + "\r\n1\r\na\r\n0\r\n\r\n",
+			"POST /echo.example/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3e8\r\n" + strings.Repeat("a", 1000) +
+				"\r\n1\r\na\r\n0\r\n\r\n",
 		} {
 			clients.Go(func() { entrance.Send(raw, strings.Fields(raw)[0]) })
 		}
@@ -369,7 +386,8 @@ func TestLimits(t *testing.T) {
 	t.Parallel()
 	entrance := portaltest.Open(t, ingress.WithBodyLimit(1000))
 	entrance.Serve("calculator.example", 443, portaltest.Echo)
-	const get, post = "GET /calculator.example/add", "POST /calculator.example/add HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
+	const get, post = "GET /calculator.example/add",
+		"POST /calculator.example/add HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
 	const end = " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
 	fill := func(size int) string { return strings.Repeat("a", size) }
 	fields := func(count int) string { return strings.Repeat("A: b\r\n", count) }
@@ -380,18 +398,24 @@ func TestLimits(t *testing.T) {
 		detail string
 	}{
 		{"URI at the limit", get + "?" + fill(8192-len(get)+len("GET ")-1) + end, 200, ""},
-		{"URI above", get + "?" + fill(8193-len(get)+len("GET ")-1) + end, 414, "a URI of 8193 bytes exceeds the limit of 8192"},
+		{"URI above", get + "?" + fill(8193-len(get)+len("GET ")-1) + end, 414,
+			"a URI of 8193 bytes exceeds the limit of 8192"},
 		{"URI far above", get + "?" + fill(900_000) + end, 414, "exceeds the limit of 8192"},
 		{"path too long for a subject", get + "/" + fill(5000) + end, 414, ""},
-		{"header at half the limit", get + " HTTP/1.1\r\nHost: a\r\nConnection: close\r\nX: " + fill(32<<10) + "\r\n\r\n", 200, ""},
+		{"header at half the limit", get + " HTTP/1.1\r\nHost: a\r\nConnection: close\r\nX: " + fill(32<<10) + "\r\n\r\n",
+			200, ""},
 		{"header above", get + " HTTP/1.1\r\nHost: a\r\nX: " + fill(64<<10) + "\r\n\r\n", 431, "exceeds the limit of 65536"},
 		{"232 fields", get + " HTTP/1.1\r\nHost: a\r\n" + fields(231) + "\r\n", 200, ""},
-		{"233 fields", get + " HTTP/1.1\r\nHost: a\r\n" + fields(232) + "\r\n", 431, "233 header fields exceed the limit of 232"},
+		{"233 fields", get + " HTTP/1.1\r\nHost: a\r\n" + fields(232) + "\r\n", 431,
+			"233 header fields exceed the limit of 232"},
 		{"body at the limit", post + "Content-Length: 1000\r\n\r\n" + fill(1000), 200, ""},
-		{"body above", post + "Content-Length: 1001\r\n\r\n" + fill(1001), 413, "the request body exceeds the limit of 1000 bytes"},
-		{"body announced above", post + "Content-Length: 99999999999\r\n\r\n", 413, "the request body exceeds the limit of 1000 bytes"},
+		{"body above", post + "Content-Length: 1001\r\n\r\n" + fill(1001), 413,
+			"the request body exceeds the limit of 1000 bytes"},
+		{"body announced above", post + "Content-Length: 99999999999\r\n\r\n", 413,
+			"the request body exceeds the limit of 1000 bytes"},
 		{"chunks at the limit", post + "Transfer-Encoding: chunked\r\n\r\n3e8\r\n" + fill(1000) + "\r\n0\r\n\r\n", 200, ""},
-		{"chunks above", post + "Transfer-Encoding: chunked\r\n\r\n3e9\r\n" + fill(1001) + "\r\n0\r\n\r\n", 413, "exceeds the limit of 1000 bytes"},
+		{"chunks above", post + "Transfer-Encoding: chunked\r\n\r\n3e9\r\n" + fill(1001) + "\r\n0\r\n\r\n", 413,
+			"exceeds the limit of 1000 bytes"},
 		{"chunks broken off", post + "Transfer-Encoding: chunked\r\n\r\nzz\r\n", 400, "the request body cannot be read"},
 		{"the next one", get + end, 200, ""},
 	}
@@ -471,15 +495,17 @@ func TestTimeBudget_OfAnOuterHandler(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
 	var left time.Duration
-	require.NoError(t, b.Connect("slow.example").Handle("GET", "/", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		ends, _ := r.Context().Deadline()
-		left = time.Until(ends)
-	})))
+	require.NoError(t, b.Connect("slow.example").Handle("GET", "/",
+		http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			ends, _ := r.Context().Deadline()
+			left = time.Until(ends)
+		})))
 	entrance, err := ingress.New(b.Connect("ingress"))
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	entrance.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, "/slow.example/", http.NoBody))
+	entrance.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, "/slow.example/",
+		http.NoBody))
 	assert.Positive(t, left)
 	assert.LessOrEqual(t, left, 20*time.Second)
 }

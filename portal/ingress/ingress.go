@@ -62,7 +62,8 @@ func New(conn *bus.Conn, options ...Option) (*Handler, error) {
 		return nil, fmt.Errorf("ingress: %w", err)
 	}
 	ingress := &Handler{conn: conn, config: config, bodies: newInFlight(config.inFlight)}
-	ingress.scraped = plane.Shared[string]{Age: plane.Always[string](scrapeAge), Timeout: scrapeTimeout, Now: time.Now, Look: ingress.scrapeAll}
+	ingress.scraped = plane.Shared[string]{Age: plane.Always[string](scrapeAge), Timeout: scrapeTimeout, Now: time.Now,
+		Look: ingress.scrapeAll}
 	ingress.streams = newEventStreams(conn, config.eventStreams)
 	ingress.handler = config.guardOrigins(ingress)
 	return ingress, nil
@@ -96,7 +97,8 @@ func (i *Handler) serve(w http.ResponseWriter, r *http.Request) {
 	case leadsToPortal(path):
 		i.redirectToPortal(w, r, &from)
 	case path == iconPath:
-		i.rejectRequest(w, r, bus.Errorf(http.StatusNotFound, "the ingress has no icon; the page of a service has to link to its own"))
+		i.rejectRequest(w, r, bus.Errorf(http.StatusNotFound,
+			"the ingress has no icon; the page of a service has to link to its own"))
 	case forOperators(path):
 		i.serveOperators(w, r, path)
 	case i.config.events != nil && namesEvent(path):
@@ -142,7 +144,8 @@ func (i *Handler) forward(w http.ResponseWriter, r *http.Request, path string, f
 		return
 	}
 	ctx := bus.WithActor(r.Context(), token)
-	if _, limited := ctx.Deadline(); limited || budget != wire.DefaultTimeBudget { // which a call without a deadline has anyway
+	// which a call without a deadline has anyway
+	if _, limited := ctx.Deadline(); limited || budget != wire.DefaultTimeBudget {
 		ctx = bus.WithTimeBudget(ctx, budget)
 	}
 	response, err := i.conn.Do(i.request(ctx, r, to, body, from))
@@ -172,7 +175,8 @@ func (i *Handler) forward(w http.ResponseWriter, r *http.Request, path string, f
 }
 
 // request returns the request to send on the bus.
-func (i *Handler) request(ctx context.Context, r *http.Request, to *url.URL, body io.ReadCloser, from *forwarding) *http.Request {
+func (i *Handler) request(ctx context.Context, r *http.Request, to *url.URL, body io.ReadCloser,
+	from *forwarding) *http.Request {
 	to.RawQuery = r.URL.RawQuery
 	request := &http.Request{
 		Method: r.Method, URL: to, Header: filterRequestHeader(r.Header),
@@ -240,7 +244,8 @@ func filterResponseHeader(to, from http.Header) {
 	for name, values := range from {
 		canonical := textproto.CanonicalMIMEHeaderKey(name)
 		switch {
-		case isHopByHop(canonical), isBusHeader(name), isOriginWide(canonical), ofTheProxy(name), canonical == "Content-Length":
+		case isHopByHop(canonical), isBusHeader(name), isOriginWide(canonical), ofTheProxy(name),
+			canonical == "Content-Length":
 		case strings.HasPrefix(canonical, "Access-Control-"), strings.HasPrefix(name, http.TrailerPrefix):
 		default:
 			addValues(to, canonical, values)
@@ -268,7 +273,8 @@ func isOriginWide(name string) bool {
 // response is for the service to say. An underscore counts as a hyphen, because some servers treat the two alike.
 func ofTheProxy(name string) bool {
 	switch name = textproto.CanonicalMIMEHeaderKey(strings.ReplaceAll(name, "_", "-")); name {
-	case "X-Sendfile", "X-Sendfile2", "X-Lighttpd-Send-File", "X-Lighttpd-Sendfile", "X-Litespeed-Location", "X-Reproxy-File", "X-Reproxy-Url":
+	case "X-Sendfile", "X-Sendfile2", "X-Lighttpd-Send-File", "X-Lighttpd-Sendfile", "X-Litespeed-Location",
+		"X-Reproxy-File", "X-Reproxy-Url":
 		return true
 	case "X-Accel-Buffering", "X-Accel-Expires":
 		return false
@@ -285,7 +291,8 @@ func checkUpgrade(r *http.Request) error {
 	for protocol := range outside.Listed(r.Header, "Upgrade") {
 		if protocol != "" && !strings.EqualFold(protocol, "h2c") {
 			return bus.Errorf(http.StatusNotImplemented,
-				"the bus carries requests and responses, and no %.40q: use server-sent events, or a server of your own beside the ingress", protocol)
+				"the bus carries requests and responses, and no %.40q: use server-sent events, or a server of your own beside "+
+					"the ingress", protocol)
 		}
 	}
 	return nil

@@ -44,7 +44,8 @@ func TestMapping(t *testing.T) {
 		{"GET /calculator.example/%2e%2e/portal/", "calculator.example", "/%2e%2e/portal/"},
 		{"GET /calculator.example/a%2Fb%20c", "calculator.example", "/a%2Fb%20c"},
 		{"GET /calculator.example/a%2Fb|c", "calculator.example", "/a%2Fb%7Cc"},
-		{"GET /calculator.example/%2F%25%7c\"#<>\\^`{|}[]!é", "calculator.example", "/%2F%25%7c%22%23%3C%3E%5C%5E%60%7B%7C%7D[]!%C3%A9"},
+		{"GET /calculator.example/%2F%25%7c\"#<>\\^`{|}[]!é", "calculator.example",
+			"/%2F%25%7c%22%23%3C%3E%5C%5E%60%7B%7C%7D[]!%C3%A9"},
 		{"GET /calculator.example/é?q=é", "calculator.example", "/%C3%A9?q=é"},
 		{"GET http://elsewhere.example:888/calculator.example/add", "calculator.example", "/add"},
 		{"PUT /calculator.example/add", "calculator.example", "/add"},
@@ -188,7 +189,8 @@ func TestHead(t *testing.T) {
 	entrance := portaltest.Open(t)
 	entrance.Serve("calculator.example", 443, portaltest.Echo)
 	want := entrance.Get("/calculator.example/add")
-	got := entrance.Send("HEAD /calculator.example/add HTTP/1.1\r\nHost: door.example\r\nConnection: close\r\n\r\n", "HEAD")
+	got := entrance.Send("HEAD /calculator.example/add HTTP/1.1\r\nHost: door.example\r\nConnection: close\r\n\r\n",
+		"HEAD")
 	assert.Equal(t, http.StatusOK, got.StatusCode)
 	assert.Empty(t, got.Text)
 	assert.Equal(t, want.ContentLength+int64(len("HEAD")-len("GET")), got.ContentLength, "the handler tells the method")
@@ -262,7 +264,8 @@ func TestIcon(t *testing.T) {
 		status int
 		called bool
 	}{
-		{"/favicon.ico", 404, false}, {"/favicon.ico?v=2", 404, false}, {"/favicon.icon", 503, false}, {"/favicon.ico/", 503, true},
+		{"/favicon.ico", 404, false}, {"/favicon.ico?v=2", 404, false}, {"/favicon.icon", 503, false},
+		{"/favicon.ico/", 503, true},
 	} {
 		if got := entrance.Get(test.path); got.StatusCode != test.status {
 			t.Errorf("%s: status %d, want %d: %s", test.path, got.StatusCode, test.status, got.Text)
@@ -335,21 +338,27 @@ func TestIngress_Options(t *testing.T) {
 		{ingress.WithPorts(), "ingress.WithPorts: no port is open; name one such as 443"},
 		{ingress.WithPorts(0), "ingress.WithPorts: port 0 is not from 1 to 65535"},
 		{ingress.WithPorts(443, 417), "ingress.WithPorts: port 417 is for events: offer them with ingress.WithEvents"},
-		{ingress.WithPorts(443, 888), "ingress.WithPorts: port 888 is for requests of the framework itself; it is never open to the outside"},
-		{ingress.WithTrustedProxies("10.0.0.1"), `ingress.WithTrustedProxies: "10.0.0.1" is not a network such as 10.0.0.0/8, or 10.0.0.1/32 for one address`},
-		{ingress.WithOrigins("app.example.com"), `ingress.WithOrigins: "app.example.com" is not an origin such as https://app.example.com, nor *`},
+		{ingress.WithPorts(443, 888),
+			"ingress.WithPorts: port 888 is for requests of the framework itself; it is never open to the outside"},
+		{ingress.WithTrustedProxies("10.0.0.1"),
+			`ingress.WithTrustedProxies: "10.0.0.1" is not a network such as 10.0.0.0/8, or 10.0.0.1/32 for one address`},
+		{ingress.WithOrigins("app.example.com"),
+			`ingress.WithOrigins: "app.example.com" is not an origin such as https://app.example.com, nor *`},
 		{ingress.WithOrigins("https://app.example.com/"), "is not an origin"},
 		{ingress.WithOrigins("https://App.example.com"), "is not an origin"},
 		{ingress.WithOrigins("null"), "is not an origin"},
-		{ingress.WithOwnTokens("library.example", "Library.example"), `ingress.WithOwnTokens: host "Library.example": label "Library" is not`},
+		{ingress.WithOwnTokens("library.example", "Library.example"),
+			`ingress.WithOwnTokens: host "Library.example": label "Library" is not`},
 		{ingress.WithOwnTokens("library.example:443"), `ingress.WithOwnTokens: host "library.example:443"`},
 		{ingress.WithOwnTokens(""), `ingress.WithOwnTokens: host ""`},
-		{ingress.WithOwnTokens("portal"), "ingress.WithOwnTokens: the host portal is part of the bus, and takes its tokens: name hosts of services"},
+		{ingress.WithOwnTokens("portal"),
+			"ingress.WithOwnTokens: the host portal is part of the bus, and takes its tokens: name hosts of services"},
 		{ingress.WithOwnTokens("all"), "ingress.WithOwnTokens: the host all is part of the bus"},
 		{ingress.WithTimeBudget(0), "ingress.WithTimeBudget: 0s leaves no time for a call"},
 		{ingress.WithBodyLimit(-1), "ingress.WithBodyLimit: -1 bytes is below zero"},
 		{ingress.WithInFlightLimit(-1), "ingress.WithInFlightLimit: -1 bytes leave no room"},
-		{ingress.WithInFlightLimit(1<<20 - 1), "ingress.WithInFlightLimit: 1048575 bytes leave no room for one body of 1048576; lower ingress.WithBodyLimit too"},
+		{ingress.WithInFlightLimit(1<<20 - 1),
+			"ingress.WithInFlightLimit: 1048575 bytes leave no room for one body of 1048576; lower ingress.WithBodyLimit too"},
 	}
 	for _, test := range tests {
 		_, err := ingress.New(conn, test.option)
@@ -372,7 +381,8 @@ func TestIngress_OwnTokens(t *testing.T) {
 		served[host] = b.Connect(host, i.Trust())
 		require.NoError(t, served[host].Handle("*", "/{path+}", http.HandlerFunc(seen)))
 	}
-	require.NoError(t, served["library.example"].Handle("GET", "/claims", http.HandlerFunc(seen), bus.RequireClaims("true")))
+	require.NoError(t, served["library.example"].Handle("GET", "/claims", http.HandlerFunc(seen),
+		bus.RequireClaims("true")))
 	onTheBus := i.In("keeper")
 	token := strings.TrimPrefix(onTheBus, "Authorization: ")
 	id := served["library.example"].ID()
@@ -424,7 +434,8 @@ func TestIngress_Tokens(t *testing.T) {
 		{"gold", []string{i.Bearer(claims.Claims{"roles": "keeper"})}, 403, "do not give access"},
 		{"gold", []string{"Authorization: Basic YTpi"}, 401, "a token is required"},
 		{"gold", []string{"Bus-Actor: " + token, "bus_actor: " + token}, 401, "a token is required"},
-		{"gold", []string{"Cookie: access_token=" + token, "Proxy-Authorization: Bearer " + token}, 401, "a token is required"},
+		{"gold", []string{"Cookie: access_token=" + token, "Proxy-Authorization: Bearer " + token}, 401,
+			"a token is required"},
 		{"gold?access_token=" + token, nil, 401, "a token is required"},
 		{"gold", []string{keeper, keeper}, 400, "there are 2 Authorization headers; send one"},
 		{"gold", []string{keeper, "Authorization: Basic YTpi"}, 400, "there are 2 Authorization headers; send one"},
@@ -499,11 +510,13 @@ func TestIngress_Authorization(t *testing.T) {
 func TestToken_IsLookedAtFirst(t *testing.T) {
 	t.Parallel()
 	entrance := portaltest.OpenFor(t, portaltest.NewIssuer(t))
-	got := entrance.Send("POST /vault.example/gold HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer x\r\nContent-Length: 1000000\r\n\r\n", http.MethodPost)
+	got := entrance.Send("POST /vault.example/gold HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer x\r\nContent-Length: "+
+		"1000000\r\n\r\n", http.MethodPost)
 	if got.StatusCode != 401 {
 		t.Errorf("status %d: %s", got.StatusCode, got.Text)
 	}
-	got = entrance.Send("HEAD /vault.example/gold HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAuthorization: Bearer x\r\n\r\n", http.MethodHead)
+	got = entrance.Send("HEAD /vault.example/gold HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAuthorization: "+
+		"Bearer x\r\n\r\n", http.MethodHead)
 	assert.Equal(t, 401, got.StatusCode, "HEAD")
 	assert.Empty(t, got.Text, "HEAD")
 }
@@ -577,7 +590,9 @@ func TestID_OfTheAnsweringInstance(t *testing.T) {
 	t.Parallel()
 	entrance := portaltest.Open(t)
 	conn := entrance.Bus.Connect("web.example")
-	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Proxy-Status", "inner; error=x") })
+	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Proxy-Status", "inner; error=x")
+	})
 	require.NoError(t, conn.Handle("GET", "/{rest+}", handler))
 	for _, path := range []string{"/web.example/x", "/" + conn.ID() + ".web.example/x"} {
 		got := entrance.Get(path).Header.Values("Proxy-Status")
@@ -601,7 +616,8 @@ func TestAway(t *testing.T) {
 	assert.Equal(t, "text/html; charset=utf-8", got.Header.Get("Content-Type"))
 	assert.Contains(t, got.Text, "The bus is out of reach")
 	assert.True(t, strings.HasPrefix(policy, "default-src 'none'"), policy)
-	for path, accept := range map[string]string{"/portal/": "*/*", "/portal/main.js": "text/html", "/nobody.example/": "text/html"} {
+	for path, accept := range map[string]string{"/portal/": "*/*", "/portal/main.js": "text/html",
+		"/nobody.example/": "text/html"} {
 		if problem := entrance.Get(path, "Accept: "+accept).Problem(t); problem.Status != 503 {
 			t.Errorf("%s: %+v", path, problem)
 		}

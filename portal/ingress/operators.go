@@ -65,7 +65,8 @@ func (i *Handler) serveOperators(w http.ResponseWriter, r *http.Request, path st
 	case path == readyPath && i.conn.Healthy():
 		writeText(w, "ready\n"+restrictedLines(i.conn))
 	case path == readyPath && i.conn.Connected():
-		i.refuse(w, r, bus.Errorf(http.StatusServiceUnavailable, "messages were lost, or subscriptions were denied; see the log"))
+		i.refuse(w, r, bus.Errorf(http.StatusServiceUnavailable,
+			"messages were lost, or subscriptions were denied; see the log"))
 	case path == readyPath:
 		i.refuse(w, r, bus.Errorf(http.StatusServiceUnavailable, "the broker is out of reach"))
 	case path == metricsPath:
@@ -73,7 +74,8 @@ func (i *Handler) serveOperators(w http.ResponseWriter, r *http.Request, path st
 	case path == allMetricsPath:
 		compressed(http.HandlerFunc(i.serveAllMetrics))(w, r)
 	default:
-		i.rejectRequest(w, r, bus.Errorf(http.StatusNotFound, "no such page; the ingress itself serves %s, %s, %s and %s", healthyPath, readyPath, metricsPath, allMetricsPath))
+		i.rejectRequest(w, r, bus.Errorf(http.StatusNotFound, "no such page; the ingress itself serves %s, %s, %s and %s",
+			healthyPath, readyPath, metricsPath, allMetricsPath))
 	}
 }
 
@@ -119,9 +121,12 @@ func (i *Handler) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	i.conn.ServeMetrics(w, r)
 	text, labels := new(metrics.Text), i.labels()
 	text.Gauge("busline_ingress_body_bytes", "Bytes of bodies that the ingress holds.", float64(i.bodies.now()), labels...)
-	text.Gauge("busline_ingress_body_limit_bytes", "Bytes of bodies that the ingress may hold.", float64(i.bodies.limit), labels...)
-	text.Gauge("busline_ingress_event_streams", "Streams of events that are open.", float64(i.streams.clients.count()), labels...)
-	text.Gauge("busline_ingress_event_stream_limit", "Streams of events that may be open.", float64(i.streams.clients.limit), labels...)
+	text.Gauge("busline_ingress_body_limit_bytes", "Bytes of bodies that the ingress may hold.",
+		float64(i.bodies.limit), labels...)
+	text.Gauge("busline_ingress_event_streams", "Streams of events that are open.",
+		float64(i.streams.clients.count()), labels...)
+	text.Gauge("busline_ingress_event_stream_limit", "Streams of events that may be open.",
+		float64(i.streams.clients.limit), labels...)
 	i.cookies.writeTo(text, labels)
 	_, _ = io.WriteString(w, text.String()) // fails only if the client has gone
 }
@@ -180,7 +185,8 @@ const reasonConflict = "conflict"
 
 // scrapeAll returns the metrics of all instances as one exposition. It is not an error if some instances are missing.
 func (i *Handler) scrapeAll(ctx context.Context, _ time.Time) (string, error) {
-	s := &scrape{conn: i.conn, roster: &i.roster, leftOut: map[string]int{reasonSilent: 0, reasonFailed: 0, reasonBroken: 0, reasonTooMuch: 0}}
+	s := &scrape{conn: i.conn, roster: &i.roster,
+		leftOut: map[string]int{reasonSilent: 0, reasonFailed: 0, reasonBroken: 0, reasonTooMuch: 0}}
 	found, err := s.find(ctx)
 	if err != nil {
 		return "", err
@@ -244,7 +250,8 @@ func (s *scrape) ask(ctx context.Context, of plane.Peer) scraped {
 	}
 	response, err := s.conn.Do(request)
 	switch {
-	case errors.Is(err, bus.ErrTimeout), errors.Is(err, bus.ErrNoResponder), errors.Is(err, bus.ErrNoAck), errors.Is(err, bus.ErrInstanceLost):
+	case errors.Is(err, bus.ErrTimeout), errors.Is(err, bus.ErrNoResponder), errors.Is(err, bus.ErrNoAck),
+		errors.Is(err, bus.ErrInstanceLost):
 		return scraped{reason: reasonSilent}
 	case err != nil:
 		return scraped{reason: reasonFailed}
@@ -336,8 +343,10 @@ func (s *scrape) text(labels []metrics.Label) string {
 			append(slices.Clip(labels), metrics.Label{Name: "reason", Value: reason})...)
 	}
 	for _, cut := range s.cuts {
-		text.Gauge(scrapePrefix+"cut_bytes", "Bytes of an instance's metrics that are not here, by reason.", float64(cut.bytes),
-			append(slices.Clip(labels), metrics.Label{Name: "of_host", Value: cut.of.Host}, metrics.Label{Name: "of_id", Value: cut.of.ID},
+		text.Gauge(scrapePrefix+"cut_bytes", "Bytes of an instance's metrics that are not here, by reason.",
+			float64(cut.bytes),
+			append(slices.Clip(labels), metrics.Label{Name: "of_host", Value: cut.of.Host},
+				metrics.Label{Name: "of_id", Value: cut.of.ID},
 				metrics.Label{Name: "reason", Value: cut.reason})...)
 	}
 	return s.merged.String() + text.String()

@@ -101,7 +101,8 @@ func TestMetrics_OfAll(t *testing.T) {
 			t.Errorf("no %s in\n%s", want, got.Text)
 		}
 	}
-	if strings.Contains(got.Text, "busline_scrape_cut_bytes") { // a metric of the framework has another type than its name implies
+	// a metric of the framework has another type than its name implies
+	if strings.Contains(got.Text, "busline_scrape_cut_bytes") {
 		t.Error(got.Text)
 	}
 	entrance.Bus.Broker().Close()
@@ -156,21 +157,28 @@ func TestMetricsOfAll_Conflict(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
 		const own = `{host="a.example",id="s1aaaaaaaa"} `
-		portaltest.NewForeignInstance(t, b, "a.example").Tells("/metrics", "# HELP busline_connected Lies.\n# TYPE busline_connected counter\nbusline_connected"+own+"1\n"+
-			"# TYPE busline_server_duration_seconds gauge\nbusline_server_duration_seconds"+own+"1\n"+
-			"# TYPE busline_client_duration_seconds_count counter\nbusline_client_duration_seconds_count"+own+"1\n"+
-			"# TYPE busline_scrape_instances gauge\nbusline_scrape_instances"+own+"9\n"+
-			"# TYPE jobs histogram\njobs_count"+own+"1\n# TYPE fine counter\nfine"+own+"1\n")
+		portaltest.NewForeignInstance(t, b, "a.example").Tells("/metrics",
+			"# HELP busline_connected Lies.\n# TYPE busline_connected counter\nbusline_connected"+own+"1\n"+
+				"# TYPE busline_server_duration_seconds gauge\nbusline_server_duration_seconds"+own+"1\n"+
+				"# TYPE busline_client_duration_seconds_count counter\nbusline_client_duration_seconds_count"+own+"1\n"+
+				"# TYPE busline_scrape_instances gauge\nbusline_scrape_instances"+own+"9\n"+
+				"# TYPE jobs histogram\njobs_count"+own+"1\n# TYPE fine counter\nfine"+own+"1\n")
 		for _, host := range []string{"b.example", "c.example"} {
-			portaltest.NewForeignInstance(t, b, host).Tells("/metrics", fmt.Sprintf("# TYPE jobs_count counter\njobs_count{host=%q,id=\"s1aaaaaaaa\"} 1\n"+
-				"# TYPE busline_server_duration_seconds histogram\nbusline_server_duration_seconds_count{host=%[1]q,id=\"s1aaaaaaaa\"} 1\n", host))
+			portaltest.NewForeignInstance(t, b, host).Tells("/metrics",
+				fmt.Sprintf("# TYPE jobs_count counter\njobs_count{host=%q,id=\"s1aaaaaaaa\"} 1\n"+
+					"# TYPE busline_server_duration_seconds "+
+					"histogram\nbusline_server_duration_seconds_count{host=%[1]q,id=\"s1aaaaaaaa\"} 1\n", host))
 		}
 		got := scrapeAll(t, b)
 		for _, want := range []string{
-			"# HELP busline_connected Whether the broker can be reached.\n# TYPE busline_connected gauge\nbusline_connected{host=\"ingress\",",
-			"# TYPE busline_server_duration_seconds histogram\nbusline_server_duration_seconds_bucket{host=\"b.example\",id=\"s1aaaaaaaa\",le=\"+Inf\"} 1\n",
-			"# TYPE jobs_count counter\njobs_count{host=\"b.example\",id=\"s1aaaaaaaa\"} 1\njobs_count{host=\"c.example\",id=\"s1aaaaaaaa\"} 1\n",
-			"# TYPE fine counter\nfine" + own, `of_host="a.example",of_id="s1aaaaaaaa",reason="conflict"} 407` + "\n", `"} 4` + "\n", `reason="broken"} 0`,
+			"# HELP busline_connected Whether the broker can be reached.\n# TYPE busline_connected " +
+				"gauge\nbusline_connected{host=\"ingress\",",
+			"# TYPE busline_server_duration_seconds " +
+				"histogram\nbusline_server_duration_seconds_bucket{host=\"b.example\",id=\"s1aaaaaaaa\",le=\"+Inf\"} 1\n",
+			"# TYPE jobs_count counter\njobs_count{host=\"b.example\",id=\"s1aaaaaaaa\"} " +
+				"1\njobs_count{host=\"c.example\",id=\"s1aaaaaaaa\"} 1\n",
+			"# TYPE fine counter\nfine" + own, `of_host="a.example",of_id="s1aaaaaaaa",reason="conflict"} 407` + "\n",
+			`"} 4` + "\n", `reason="broken"} 0`,
 		} {
 			if !strings.Contains(got, want) {
 				t.Errorf("no %s in\n%s", want, got)
@@ -186,13 +194,15 @@ func TestMetricsOfAll_Large(t *testing.T) {
 	t.Parallel()
 	pairs, lines := new(metrics.Text), new(metrics.Text)
 	for at := range 1500 {
-		pairs.Histogram("busline_server_duration_seconds", "Duration of requests served.", metrics.Counts{Buckets: []int64{1}},
+		pairs.Histogram("busline_server_duration_seconds", "Duration of requests served.",
+			metrics.Counts{Buckets: []int64{1}},
 			metrics.Label{Name: "host", Value: "pairs.example"}, metrics.Label{Name: "id", Value: "s1aaaaaaaa"},
 			metrics.Label{Name: "endpoint", Value: fmt.Sprintf("GET /customers/{id}/orders/{order}/%04d", at)},
 			metrics.Label{Name: "caller", Value: "warehouse.department.example"})
 	}
 	for at := range 20 {
-		lines.Gauge("line", "Of a megabyte.", float64(at), metrics.Label{Name: "host", Value: "lines.example"}, metrics.Label{Name: "id", Value: "s1aaaaaaaa"},
+		lines.Gauge("line", "Of a megabyte.", float64(at), metrics.Label{Name: "host", Value: "lines.example"},
+			metrics.Label{Name: "id", Value: "s1aaaaaaaa"},
 			metrics.Label{Name: "at", Value: strings.Repeat("a", 1<<20-at)})
 	}
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
@@ -202,7 +212,8 @@ func TestMetricsOfAll_Large(t *testing.T) {
 		whole, cut := strings.Count(got, `_count{host="pairs.example"`), strings.Count(got, "\nline{")
 		assert.Equal(t, 1500, whole)
 		assert.Equal(t, 15, cut)
-		if !strings.Contains(got, `of_host="lines.example",of_id="s1aaaaaaaa",reason="too_much"} `) || strings.Contains(got, `of_host="pairs.example"`) {
+		if !strings.Contains(got, `of_host="lines.example",of_id="s1aaaaaaaa",reason="too_much"} `) ||
+			strings.Contains(got, `of_host="pairs.example"`) {
 			_, about, _ := strings.Cut(got, "# HELP busline_scrape")
 			t.Error(about[:min(len(about), 2000)])
 		}
@@ -262,7 +273,8 @@ func TestReady_NamesRestrictions(t *testing.T) {
 	] }`))
 	require.NoError(t, err)
 	t.Cleanup(started.Close)
-	conn, err := bus.Connect(t.Context(), "ingress", bus.WithURL(strings.Replace(started.URL(), "://", "://door:secret@", 1)), bus.WithLogger(zerolog.Nop()))
+	conn, err := bus.Connect(t.Context(), "ingress",
+		bus.WithURL(strings.Replace(started.URL(), "://", "://door:secret@", 1)), bus.WithLogger(zerolog.Nop()))
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, conn.Close(context.Background())) }()
 	entrance, err := ingress.New(conn)
@@ -270,7 +282,8 @@ func TestReady_NamesRestrictions(t *testing.T) {
 	response := httptest.NewRecorder()
 	entrance.ServeHTTP(response, httptest.NewRequest(http.MethodGet, "/-/ready", nil))
 	assert.Equal(t, http.StatusOK, response.Code)
-	assert.Equal(t, "ready\nrestricted by the broker: discovery does not find this instance, and it does not hear which instances come and go\n", response.Body.String())
+	assert.Equal(t, "ready\nrestricted by the broker: discovery does not find this instance, and it does not hear which "+
+		"instances come and go\n", response.Body.String())
 }
 
 // TestRoster_Scrape: the instances that an ingress knows stay in its metrics of all.

@@ -201,14 +201,16 @@ func newConfig(options []Option) (*config, error) {
 		option.apply(config)
 	}
 	return config, errors.Join(
-		outside.CheckPorts("ingress.WithPorts", config.ports), config.parseProxies(), config.parseOrigins(), config.validOwnTokens(), config.events.check(), config.validLimits())
+		outside.CheckPorts("ingress.WithPorts", config.ports), config.parseProxies(), config.parseOrigins(),
+		config.validOwnTokens(), config.events.check(), config.validLimits())
 }
 
 func (c *config) parseProxies() error {
 	for _, network := range c.proxies {
 		parsed, err := netip.ParsePrefix(network)
 		if err != nil {
-			return fmt.Errorf("ingress.WithTrustedProxies: %q is not a network such as 10.0.0.0/8, or 10.0.0.1/32 for one address", network)
+			return fmt.Errorf("ingress.WithTrustedProxies: %q is not a network such as 10.0.0.0/8, "+
+				"or 10.0.0.1/32 for one address", network)
 		}
 		c.trusted = append(c.trusted, parsed.Masked())
 	}
@@ -222,7 +224,8 @@ func (c *config) parseOrigins() error {
 			continue
 		}
 		parsed, err := url.Parse(origin)
-		if err != nil || parsed.Scheme+"://"+strings.ToLower(parsed.Host) != origin || c.sites.AddTrustedOrigin(origin) != nil {
+		if err != nil || parsed.Scheme+"://"+strings.ToLower(parsed.Host) != origin ||
+			c.sites.AddTrustedOrigin(origin) != nil {
 			return fmt.Errorf("ingress.WithOrigins: %q is not an origin such as https://app.example.com, nor *", origin)
 		}
 	}
@@ -236,7 +239,8 @@ func (c *config) validOwnTokens() error {
 		case err != nil:
 			return fmt.Errorf("ingress.WithOwnTokens: %w", err)
 		case host == outside.HostAll, host == outside.HostPortal:
-			return fmt.Errorf("ingress.WithOwnTokens: the host %s is part of the bus, and takes its tokens: name hosts of services", host)
+			return fmt.Errorf("ingress.WithOwnTokens: the host %s is part of the bus, and takes its tokens: "+
+				"name hosts of services", host)
 		}
 	}
 	return nil
@@ -250,13 +254,15 @@ func (c *config) validLimits() error {
 		return fmt.Errorf("ingress.WithBodyLimit: %d bytes is below zero", c.bodyLimit)
 	}
 	if c.eventStreams < 1 {
-		return fmt.Errorf("ingress.WithEventStreamLimit: %d streams are too few: leave out ingress.WithEvents for none", c.eventStreams)
+		return fmt.Errorf("ingress.WithEventStreamLimit: %d streams are too few: leave out ingress.WithEvents for none",
+			c.eventStreams)
 	}
 	if c.inFlight == 0 {
 		c.inFlight = defaultInFlight
 	}
 	if c.inFlight < c.mostHeld() {
-		return fmt.Errorf("ingress.WithInFlightLimit: %d bytes leave no room for one body of %d; lower ingress.WithBodyLimit too", c.inFlight, c.mostHeld())
+		return fmt.Errorf("ingress.WithInFlightLimit: %d bytes leave no room for one body of %d; "+
+			"lower ingress.WithBodyLimit too", c.inFlight, c.mostHeld())
 	}
 	return nil
 }

@@ -42,7 +42,8 @@ func (c *config) guardOrigins(i *Handler) http.Handler {
 // serveOwnOrigin serves an ingress that allows no other origin.
 func (i *Handler) serveOwnOrigin(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
-		i.rejectRequest(w, r, bus.Errorf(http.StatusForbidden, "pages of other origins may not call; see ingress.WithOrigins"))
+		i.rejectRequest(w, r, bus.Errorf(http.StatusForbidden,
+			"pages of other origins may not call; see ingress.WithOrigins"))
 		return
 	}
 	i.serve(w, r)
@@ -63,7 +64,8 @@ func (i *Handler) checkSite(r *http.Request, from *forwarding) error {
 		return nil
 	}
 	return bus.Errorf(http.StatusForbidden,
-		"pages of %.80s may not call %.80s; see ingress.WithOrigins, or, if these are the same, ingress.WithTrustedProxies and bus.WithBaseURL",
+		"pages of %.80s may not call %.80s; see ingress.WithOrigins, or, if these are the same, ingress.WithTrustedProxies "+
+			"and bus.WithBaseURL",
 		cmp.Or(origin, "another site"), from.host)
 }
 
@@ -92,7 +94,8 @@ func guardLoopbackHost(handler http.Handler, listening net.Addr, baseURL string)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Host != "" && !isLoopback(&url.URL{Host: r.Host}) { // browsers send one
 			refuse(w, r, bus.Errorf(http.StatusMisdirectedRequest,
-				"%.80q is not this machine, for which alone the server listens; set BUS_BASE_URL to the address that people use", r.Host))
+				"%.80q is not this machine, for which alone the server listens; set BUS_BASE_URL to the address that people use",
+				r.Host))
 			return
 		}
 		handler.ServeHTTP(w, r)
@@ -119,5 +122,6 @@ func checkWorker(r *http.Request, path string) error {
 	if r.Header.Get("Service-Worker") == "" || strings.Contains(service, "/") {
 		return nil
 	}
-	return bus.Errorf(http.StatusForbidden, "a service worker at /%.80s would control the pages of all services; give it a path below /%.80[1]s/", service)
+	return bus.Errorf(http.StatusForbidden,
+		"a service worker at /%.80s would control the pages of all services; give it a path below /%.80[1]s/", service)
 }

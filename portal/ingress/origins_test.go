@@ -89,23 +89,28 @@ func TestOtherSites(t *testing.T) {
 		detail   string // of the refusal, "" if there is none
 	}{
 		{closed, "POST", nil, ""}, // no browser
-		{closed, "POST", []string{evil, crossSite}, "pages of https://evil.example may not call door.example; see ingress.WithOrigins"},
+		{closed, "POST", []string{evil, crossSite},
+			"pages of https://evil.example may not call door.example; see ingress.WithOrigins"},
 		{closed, "PUT", []string{evil, crossSite}, "pages of https://evil.example may not call door.example"},
 		{closed, "PURGE", []string{evil, crossSite}, "pages of https://evil.example may not call door.example"},
 		{closed, "POST", []string{crossSite}, "pages of another site may not call door.example"},
 		{closed, "POST", []string{"Origin: null", crossSite}, "pages of null may not call door.example"},
 		{closed, "POST", []string{"Origin: http://door.example", "Sec-Fetch-Site: same-origin"}, ""},
 		{closed, "POST", []string{"Sec-Fetch-Site: none"}, ""},
-		{closed, "POST", []string{"Origin: http://sub.door.example", "Sec-Fetch-Site: same-site"}, "pages of http://sub.door.example"},
+		{closed, "POST", []string{"Origin: http://sub.door.example", "Sec-Fetch-Site: same-site"},
+			"pages of http://sub.door.example"},
 		// over plain HTTP browsers do not send Sec-Fetch-Site
 		{closed, "POST", []string{"Origin: http://door.example"}, ""},
-		{closed, "POST", []string{"Origin: http://door.example:81"}, "pages of http://door.example:81 may not call door.example"},
+		{closed, "POST", []string{"Origin: http://door.example:81"},
+			"pages of http://door.example:81 may not call door.example"},
 		{closed, "POST", []string{evil}, "if these are the same, ingress.WithTrustedProxies and bus.WithBaseURL"},
 		{closed, "POST", []string{"Origin: http://127.0.0.1:8080"}, "pages of http://127.0.0.1:8080"},
 		{closed, "POST", []string{"Origin: null"}, "pages of null"},
-		{closed, "POST", []string{evil, "X-Forwarded-Host: evil.example"}, "pages of https://evil.example may not call door.example"},
+		{closed, "POST", []string{evil, "X-Forwarded-Host: evil.example"},
+			"pages of https://evil.example may not call door.example"},
 		{proxied, "POST", []string{"Origin: http://outside.example", "X-Forwarded-Host: outside.example"}, ""},
-		{proxied, "POST", []string{"Origin: http://door.example", "X-Forwarded-Host: outside.example"}, "may not call outside.example"},
+		{proxied, "POST", []string{"Origin: http://door.example", "X-Forwarded-Host: outside.example"},
+			"may not call outside.example"},
 		{based, "POST", []string{"Origin: https://api.example.com"}, ""},
 		{based, "POST", []string{"Origin: http://door.example"}, ""},
 		{based, "POST", []string{"Origin: https://api.example"}, "pages of https://api.example may not"},
@@ -118,8 +123,10 @@ func TestOtherSites(t *testing.T) {
 		{closed, "HEAD", []string{evil, crossSite}, ""},
 	}
 	for _, test := range tests {
-		got := test.entrance.Send(test.method+" /calculator.example/add HTTP/1.1\r\nHost: door.example\r\nConnection: close\r\n"+
-			"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 3\r\n"+strings.Join(append(test.headers, "", ""), "\r\n")+"x=1", test.method)
+		got := test.entrance.Send(test.method+
+			" /calculator.example/add HTTP/1.1\r\nHost: door.example\r\nConnection: close\r\n"+
+			"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 3\r\n"+strings.Join(append(test.headers, "", ""),
+			"\r\n")+"x=1", test.method)
 		if test.detail == "" {
 			if got.StatusCode != http.StatusOK {
 				t.Errorf("%s %q: status %d: %s", test.method, test.headers, got.StatusCode, got.Text)
@@ -139,7 +146,8 @@ func TestRebinding(t *testing.T) {
 	entrance := portaltest.Open(t)
 	behind, err := ingress.New(entrance.Bus.Connect("ingress"), ingress.WithTrustedProxies("10.0.0.0/8"))
 	require.NoError(t, err)
-	const local, foreign = "localhost LOCALHOST:8080 app.localhost localhost. 127.0.0.1:8080 [::1] 192.0.2.1", "evil.example localhost.evil.example 127.0.0.1.evil.example api.example.com:443"
+	const local, foreign = "localhost LOCALHOST:8080 app.localhost localhost. 127.0.0.1:8080 [::1] 192.0.2.1",
+		"evil.example localhost.evil.example 127.0.0.1.evil.example api.example.com:443"
 	tests := []struct {
 		name     string
 		handler  http.Handler
@@ -148,9 +156,12 @@ func TestRebinding(t *testing.T) {
 		refused  string
 	}{
 		{"on loopback", entrance.Handler, nil, local, foreign},
-		{"with a base URL here", entrance.Handler, []ingress.ServerOption{ingress.WithBaseURL("http://bus.localhost:8080/bus")}, local, foreign},
-		{"with a base URL elsewhere", entrance.Handler, []ingress.ServerOption{ingress.WithBaseURL("https://api.example.com")}, local + " " + foreign, ""},
-		{"on all addresses", entrance.Handler, []ingress.ServerOption{ingress.WithAddress("0.0.0.0:0")}, local + " " + foreign, ""},
+		{"with a base URL here", entrance.Handler,
+			[]ingress.ServerOption{ingress.WithBaseURL("http://bus.localhost:8080/bus")}, local, foreign},
+		{"with a base URL elsewhere", entrance.Handler,
+			[]ingress.ServerOption{ingress.WithBaseURL("https://api.example.com")}, local + " " + foreign, ""},
+		{"on all addresses", entrance.Handler, []ingress.ServerOption{ingress.WithAddress("0.0.0.0:0")},
+			local + " " + foreign, ""},
 		{"behind a proxy", behind, nil, local + " " + foreign, ""},
 	}
 	for _, test := range tests {
@@ -158,7 +169,8 @@ func TestRebinding(t *testing.T) {
 		_, port, err := net.SplitHostPort(server.Addr().String())
 		require.NoError(t, err)
 		ask := func(host string) portaltest.Answer {
-			return portaltest.SendTo(t, "127.0.0.1:"+port, "GET /-/healthy HTTP/1.1\r\nHost: "+host+"\r\nConnection: close\r\n\r\n", http.MethodGet)
+			return portaltest.SendTo(t, "127.0.0.1:"+port,
+				"GET /-/healthy HTTP/1.1\r\nHost: "+host+"\r\nConnection: close\r\n\r\n", http.MethodGet)
 		}
 		for host := range strings.FieldsSeq(test.accepted) {
 			if got := ask(host); got.StatusCode != http.StatusOK {
@@ -170,7 +182,10 @@ func TestRebinding(t *testing.T) {
 			assert.Equal(t, http.StatusMisdirectedRequest, problem.Status, test.name)
 			assert.Equal(t, "ingress", problem.Host, test.name)
 			assert.Equal(t, "no", problem.Executed, test.name)
-			assert.Equal(t, `"`+host+`" is not this machine, for which alone the server listens; set BUS_BASE_URL to the address that people use`, problem.Detail, test.name)
+			assert.Equal(t,
+				`"`+host+
+					`" is not this machine, for which alone the server listens; set BUS_BASE_URL to the address that people use`,
+				problem.Detail, test.name)
 		}
 		assert.NoError(t, stop())
 	}
@@ -194,7 +209,8 @@ func TestWorkers(t *testing.T) {
 			t.Errorf("%s: %+v", path, problem)
 		}
 	}
-	const want = "a service worker at /web.example would control the pages of all services; give it a path below /web.example/"
+	const want = "a service worker at /web.example would control the pages of all services; " +
+		"give it a path below /web.example/"
 	problem := entrance.Get("/web.example", asked).Problem(t)
 	assert.Equal(t, want, problem.Detail)
 	assert.Equal(t, "no", problem.Executed)

@@ -36,7 +36,8 @@ func TestCall_NoInstance(t *testing.T) {
 func TestNotServed(t *testing.T) {
 	t.Parallel()
 	entrance := portaltest.Open(t)
-	require.NoError(t, entrance.Bus.Connect("calculator.example").Handle("POST", "/add", http.HandlerFunc(portaltest.Echo)))
+	require.NoError(t, entrance.Bus.Connect("calculator.example").Handle("POST", "/add",
+		http.HandlerFunc(portaltest.Echo)))
 	got := entrance.Get("/calculator.example/subtract")
 	problem := got.Problem(t)
 	assert.Equal(t, http.StatusNotFound, problem.Status, "wrong path")
@@ -76,7 +77,8 @@ func failing(w http.ResponseWriter, r *http.Request) {
 	case "/panic":
 		panic("the password is secret")
 	case "/foreign":
-		write(409, "application/problem+json; charset=utf-8", `{"status":409,"extra":[1,2],"instance":"/theirs","host":"deep.example","title":"Conflict"}`)
+		write(409, "application/problem+json; charset=utf-8",
+			`{"status":409,"extra":[1,2],"instance":"/theirs","host":"deep.example","title":"Conflict"}`)
 	case "/bare":
 		write(409, "application/problem+json", `{"status":409}`)
 	case "/garbage":
@@ -86,8 +88,9 @@ func failing(w http.ResponseWriter, r *http.Request) {
 	case "/broken-garbage":
 		write(500, "application/problem+json", `the password is secret`)
 	case "/broken-foreign":
-		write(500, "application/problem+json", `{"type":"https://secret.example/","title":"the password is secret","status":500,"stack":["secret"],`+
-			`"traceId":{"secret":1},"errors":[{"name":"secret"}],"host":"deep.example","id":"a1","msgId":"m1","instance":"/secret"}`)
+		write(500, "application/problem+json",
+			`{"type":"https://secret.example/","title":"the password is secret","status":500,"stack":["secret"],`+
+				`"traceId":{"secret":1},"errors":[{"name":"secret"}],"host":"deep.example","id":"a1","msgId":"m1","instance":"/secret"}`)
 	case "/broken-zipped":
 		w.Header().Set("Content-Encoding", "gzip")
 		write(500, "application/problem+json", "\x1f\x8bsecret")
@@ -105,7 +108,8 @@ func failing(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Encoding", "gzip")
 		write(504, "application/problem+json", "\x1f\x8bsecret")
 	case "/late-foreign":
-		write(504, "application/problem+json", `{"type":"about:blank","title":"secret","status":504,"detail":"secret","internal":true,"host":"deep.example","id":"a1","msgId":"m1"}`)
+		write(504, "application/problem+json",
+			`{"type":"about:blank","title":"secret","status":504,"detail":"secret","internal":true,"host":"deep.example","id":"a1","msgId":"m1"}`)
 	case "/text":
 		write(500, "text/plain", `sorry`)
 	case "/strange":
@@ -129,10 +133,12 @@ func TestProblems(t *testing.T) {
 		{"/given-up", 503, "", "the reason is in the log of the service, at msgId "},
 		{"/told-late", 504, "", "the warehouse is closed: context deadline exceeded"},
 		{"/late-zipped", 504, "", "the reason is in the log of the service, at msgId "},
-		{"/late-foreign", 504, `{"type":"about:blank","status":504,"host":"deep.example","id":"a1","msgId":"m1","title":"Gateway Timeout",` +
-			`"instance":"/web.example/late-foreign","detail":"something took too long; the reason is in the log of the service, at msgId m1"}`, ""},
+		{"/late-foreign", 504,
+			`{"type":"about:blank","status":504,"host":"deep.example","id":"a1","msgId":"m1","title":"Gateway Timeout",` +
+				`"instance":"/web.example/late-foreign","detail":"something took too long; the reason is in the log of the service, at msgId m1"}`, ""},
 		{"/panic", 500, "", "the reason is in the log of the service, at msgId "},
-		{"/foreign", 409, `{"status":409,"extra":[1,2],"instance":"/web.example/foreign","host":"deep.example","title":"Conflict"}`, ""},
+		{"/foreign", 409,
+			`{"status":409,"extra":[1,2],"instance":"/web.example/foreign","host":"deep.example","title":"Conflict"}`, ""},
 		{"/bare", 409, "", ""},
 		{"/garbage", 409, `{"status":409,`, ""},
 		{"/array", 409, `[409]`, ""},
@@ -149,9 +155,11 @@ func TestProblems(t *testing.T) {
 	}
 	for _, test := range tests {
 		got := entrance.Get("/web.example" + test.path + "?q=1")
-		head := entrance.Send("HEAD /web.example"+test.path+"?q=1 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", http.MethodHead)
+		head := entrance.Send("HEAD /web.example"+test.path+"?q=1 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+			http.MethodHead)
 		if head.StatusCode != test.status || head.ContentLength >= 0 && head.ContentLength != int64(len(got.Text)) {
-			t.Errorf("%s: HEAD: status %d, Content-Length %d, that of GET is %d", test.path, head.StatusCode, head.ContentLength, len(got.Text))
+			t.Errorf("%s: HEAD: status %d, Content-Length %d, that of GET is %d", test.path, head.StatusCode, head.ContentLength,
+				len(got.Text))
 		}
 		if got.StatusCode != test.status || strings.Contains(got.Text, "secret") || got.Header.Get("Content-Encoding") != "" {
 			t.Errorf("%s: status %d, want %d: %s", test.path, got.StatusCode, test.status, got.Text)
@@ -207,7 +215,8 @@ func TestProblem_InstanceUnderAPrefix(t *testing.T) {
 	t.Parallel()
 	entrance := portaltest.Open(t)
 	entrance.Serve("web.example", 443, failing)
-	for _, path := range []string{"/bus/web.example/missing", "/bus/web.example/é\"", "/bus/nobody.example/", "/bus/all/"} {
+	for _, path := range []string{"/bus/web.example/missing", "/bus/web.example/é\"", "/bus/nobody.example/",
+		"/bus/all/"} {
 		w := httptest.NewRecorder()
 		http.StripPrefix("/bus", entrance.Handler).ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, http.NoBody))
 		if w.Code == http.StatusOK {
@@ -225,10 +234,12 @@ func TestRetryAfter(t *testing.T) {
 	t.Parallel()
 	entrance := portaltest.Open(t)
 	entrance.Serve("throttle.example", 443, func(w http.ResponseWriter, r *http.Request) {
-		status := map[string]int{"/limited": http.StatusTooManyRequests, "/broken": http.StatusInternalServerError}[r.URL.Path]
+		status := map[string]int{"/limited": http.StatusTooManyRequests,
+			"/broken": http.StatusInternalServerError}[r.URL.Path]
 		bus.WriteError(w, r, &bus.Error{Status: status, Detail: "the password is secret", RetryAfter: 2 * time.Minute})
 	})
-	for path, status := range map[string]int{"/limited": http.StatusTooManyRequests, "/broken": http.StatusInternalServerError} {
+	for path, status := range map[string]int{"/limited": http.StatusTooManyRequests,
+		"/broken": http.StatusInternalServerError} {
 		got := entrance.Get("/throttle.example" + path)
 		assert.Equal(t, status, got.StatusCode, path)
 		assert.Equal(t, "120", got.Header.Get("Retry-After"), path)

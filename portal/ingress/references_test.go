@@ -17,7 +17,8 @@ import (
 // TestReferences holds which references of a client arrive as the service's own address on the bus.
 func TestReferences(t *testing.T) {
 	t.Parallel()
-	entrance := portaltest.OpenWith(t, []bus.ConnectOption{bus.WithBaseURL("https://api.example.com/bus")}, ingress.WithPorts(443, 8443))
+	entrance := portaltest.OpenWith(t, []bus.ConnectOption{bus.WithBaseURL("https://api.example.com/bus")},
+		ingress.WithPorts(443, 8443))
 	for _, port := range []int{443, 8443} {
 		entrance.Serve("files.example", port, portaltest.Echo)
 	}
@@ -35,19 +36,27 @@ func TestReferences(t *testing.T) {
 		{"origin of another port", "files.example", "Origin", own + ":444", own + ":444"},
 		{"malformed origin", "files.example", "Origin", "http://%zz", "http://%zz"},
 		{"referer", "files.example", "Referer", own + "/bus/files.example/a%2Fb?q=%20", "http://files.example/a%2Fb?q=%20"},
-		{"referer, base URL", "files.example", "Referer", "https://api.example.com/bus/files.example/", "https://files.example/"},
+		{"referer, base URL", "files.example", "Referer", "https://api.example.com/bus/files.example/",
+			"https://files.example/"},
 		{"referer of another service", "files.example", "Referer", own + "/bus/other.example/", own + "/bus/other.example/"},
-		{"referer of another site", "files.example", "Referer", "http://evil.example/bus/files.example/", "http://evil.example/bus/files.example/"},
+		{"referer of another site", "files.example", "Referer", "http://evil.example/bus/files.example/",
+			"http://evil.example/bus/files.example/"},
 		{"referer, no path", "files.example", "Referer", own + "/", own + "/"},
-		{"destination", "files.example", "Destination", own + "/bus/files.example/dir/b.txt", "http://files.example/dir/b.txt"},
-		{"destination, spelled otherwise", "files.example", "Destination", own + "/bus/Files.Example:443/b.txt", "http://files.example/b.txt"},
+		{"destination", "files.example", "Destination", own + "/bus/files.example/dir/b.txt",
+			"http://files.example/dir/b.txt"},
+		{"destination, spelled otherwise", "files.example", "Destination", own + "/bus/Files.Example:443/b.txt",
+			"http://files.example/b.txt"},
 		{"destination, a path", "files.example", "Destination", "/bus/files.example/b.txt", "/b.txt"},
 		{"destination, bare", "files.example", "Destination", own + "/bus/files.example", "http://files.example/"},
 		{"destination, dots", "files.example", "Destination", "/bus/files.example/../other.example/x", "/../other.example/x"},
-		{"destination outside of the prefix", "files.example", "Destination", own + "/files.example/b.txt", own + "/files.example/b.txt"},
-		{"destination at another port", "files.example", "Destination", own + "/bus/files.example:8443/b", own + "/bus/files.example:8443/b"},
-		{"destination at a closed port", "files.example", "Destination", own + "/bus/files.example:888/b", own + "/bus/files.example:888/b"},
-		{"another scheme", "files.example", "Destination", "ftp://door.example/bus/files.example/b", "ftp://door.example/bus/files.example/b"},
+		{"destination outside of the prefix", "files.example", "Destination", own + "/files.example/b.txt",
+			own + "/files.example/b.txt"},
+		{"destination at another port", "files.example", "Destination", own + "/bus/files.example:8443/b",
+			own + "/bus/files.example:8443/b"},
+		{"destination at a closed port", "files.example", "Destination", own + "/bus/files.example:888/b",
+			own + "/bus/files.example:888/b"},
+		{"another scheme", "files.example", "Destination", "ftp://door.example/bus/files.example/b",
+			"ftp://door.example/bus/files.example/b"},
 		{"no URL", "files.example", "Destination", "mailto:a@door.example", "mailto:a@door.example"},
 		{"empty", "files.example", "Destination", "", ""},
 	} {
@@ -69,9 +78,11 @@ func TestReferences(t *testing.T) {
 // ingress.
 func TestCrossOriginProtection_OfAService(t *testing.T) {
 	t.Parallel()
-	for _, options := range [][]ingress.Option{nil, {ingress.WithOrigins("https://app.example.com")}, {ingress.WithOrigins("*")}} {
+	for _, options := range [][]ingress.Option{nil, {ingress.WithOrigins("https://app.example.com")},
+		{ingress.WithOrigins("*")}} {
 		entrance := portaltest.Open(t, options...)
-		entrance.Serve("forms.example", 443, http.NewCrossOriginProtection().Handler(http.HandlerFunc(portaltest.Echo)).ServeHTTP)
+		entrance.Serve("forms.example", 443,
+			http.NewCrossOriginProtection().Handler(http.HandlerFunc(portaltest.Echo)).ServeHTTP)
 		for _, test := range []struct {
 			name   string
 			fields []string

@@ -54,7 +54,8 @@ func (i *Handler) visible(r *http.Request, err error) *bus.Error {
 // outsideOf returns the error that clients see instead of an internal one.
 func outsideOf(failed *bus.Error) *bus.Error {
 	return &bus.Error{
-		Status: failed.Status, Detail: outside.Withheld(failed.Status, failed.MsgID), Host: failed.Host, ID: failed.ID, MsgID: failed.MsgID,
+		Status: failed.Status, Detail: outside.Withheld(failed.Status, failed.MsgID), Host: failed.Host, ID: failed.ID,
+		MsgID:   failed.MsgID,
 		TraceID: failed.TraceID, Path: failed.Path, Executed: failed.Executed, RetryAfter: failed.RetryAfter,
 	}
 }
@@ -67,7 +68,8 @@ func unstripped(r *http.Request) string {
 	if mount = cleanPrefix(mount); mount == "" || mountPrefix(r) != "" {
 		return ""
 	}
-	return fmt.Sprintf("; the ingress is mounted under %s: remove that from the path with http.StripPrefix(%q, ingress)", mount, mount)
+	return fmt.Sprintf("; the ingress is mounted under %s: remove that from the path with http.StripPrefix(%q, ingress)",
+		mount, mount)
 }
 
 // missesPage reports whether a browser has asked for the portal's page and the call failed because no instance serves

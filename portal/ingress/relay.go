@@ -101,7 +101,8 @@ func (i *Handler) relayStream(w http.ResponseWriter, r *http.Request, response *
 	if err == nil {
 		_, err = io.Copy(client, response.Body)
 	}
-	if err != nil && !client.failed && r.Context().Err() == nil && outside.MediaType(response.Header) == eventStreamType && response.ContentLength < 0 {
+	if err != nil && !client.failed && r.Context().Err() == nil && outside.MediaType(response.Header) == eventStreamType &&
+		response.ContentLength < 0 {
 		_, err = client.Write(i.problemEvent(r, err))
 	}
 	if err != nil {
@@ -129,8 +130,10 @@ func addTrailer(to, from http.Header) {
 // name is canonical.
 func belongsToHeader(name string) bool {
 	switch name {
-	case "Age", "Authorization", "Cache-Control", "Date", "Expires", "Host", "Location", "Pragma", "Proxy-Status", "Refresh", "Retry-After", "Set-Cookie",
-		"Set-Cookie2", "Vary", "Warning", "Www-Authenticate", "X-Accel-Buffering", "X-Accel-Expires", "X-Content-Type-Options", "X-Frame-Options":
+	case "Age", "Authorization", "Cache-Control", "Date", "Expires", "Host", "Location", "Pragma", "Proxy-Status",
+		"Refresh", "Retry-After", "Set-Cookie",
+		"Set-Cookie2", "Vary", "Warning", "Www-Authenticate", "X-Accel-Buffering", "X-Accel-Expires",
+		"X-Content-Type-Options", "X-Frame-Options":
 		return true
 	default:
 		return strings.HasPrefix(name, "Content-") && name != "Content-Digest" || strings.HasPrefix(name, "Cross-Origin-")
@@ -171,7 +174,8 @@ type heldWriter struct {
 func (h *heldWriter) Write(body []byte) (written int, err error) {
 	for piece := range slices.Chunk(body, heldPiece) {
 		if h.begun {
-			_ = http.NewResponseController(h.client).SetWriteDeadline(time.Now().Add(writeTimeout)) // not every server supports this
+			// not every server supports this
+			_ = http.NewResponseController(h.client).SetWriteDeadline(time.Now().Add(writeTimeout))
 		}
 		h.begun = true
 		n, err := h.client.Write(piece)

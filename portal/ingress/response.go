@@ -23,7 +23,8 @@ const minCompressed = 1400
 //
 //nolint:gochecknoglobals // does not change
 var compressed = func() func(http.Handler) http.HandlerFunc {
-	wrap, err := gzhttp.NewWrapper(gzhttp.MinSize(minCompressed), gzhttp.ContentTypeFilter(gzhttp.CompressAllContentTypeFilter),
+	wrap, err := gzhttp.NewWrapper(gzhttp.MinSize(minCompressed),
+		gzhttp.ContentTypeFilter(gzhttp.CompressAllContentTypeFilter),
 		gzhttp.SetContentType(false), gzhttp.KeepAcceptRanges(), gzhttp.PreferZstd(false))
 	if err != nil {
 		panic(err) // cannot happen: the options do not change
@@ -49,7 +50,8 @@ func (i *Handler) writeResponse(w http.ResponseWriter, r *http.Request, response
 		}
 	}
 	worthwhile := !isStream(response) && worthCompressing(response.Header, response.StatusCode, length)
-	if length != "" && (r.Method != http.MethodHead || !worthwhile && outside.MediaType(response.Header) != outside.ProblemType) {
+	if length != "" && (r.Method != http.MethodHead || !worthwhile &&
+		outside.MediaType(response.Header) != outside.ProblemType) {
 		w.Header().Set("Content-Length", length) // else that of the body of a GET (RFC 9110, 8.6), which may have another
 	}
 	if worthwhile {
@@ -154,10 +156,12 @@ func isPassive(kind string) bool {
 	case "audio", "font", "image", "video":
 		return true
 	case "text":
-		return slices.Contains([]string{"calendar", "css", "csv", "event-stream", "javascript", "markdown", "plain", "vcard"}, name)
+		return slices.Contains([]string{"calendar", "css", "csv", "event-stream", "javascript", "markdown", "plain", "vcard"},
+			name)
 	case "application":
 		return strings.HasSuffix(name, "json") || strings.HasSuffix(name, "+zip") ||
-			slices.Contains([]string{"gzip", "javascript", "jsonl", "octet-stream", "pdf", "wasm", "yaml", "x-ndjson", "zip"}, name)
+			slices.Contains([]string{"gzip", "javascript", "jsonl", "octet-stream", "pdf", "wasm", "yaml", "x-ndjson", "zip"},
+				name)
 	default:
 		return false
 	}
@@ -173,7 +177,8 @@ type servicePlace struct {
 	from   string // the host that has responded, without the instance that may have been addressed
 	open   []int  // ports
 	bare   bool   // the path that was called ends with the name: "/library.example"
-	plain  string // the host and the path that were called by plain HTTP, if a redirect there may be meant to be to https; else ""
+	// the host and the path that were called by plain HTTP, if a redirect there may be meant to be to https; else ""
+	plain string
 }
 
 // placeOf returns the place to which the path of a request leads.
@@ -229,7 +234,8 @@ func (p *servicePlace) outside(reference string) string {
 // upgrade returns a rewritten reference, with https if that is all in which it differs from the URL that was called.
 func (p *servicePlace) upgrade(reference, rewritten string) string {
 	scheme, _, _ := strings.Cut(reference, "//")
-	if host, hasPath := strings.CutSuffix(p.plain, rewritten); hasPath && !strings.Contains(host, "/") && strings.EqualFold(scheme, "https:") {
+	if host, hasPath := strings.CutSuffix(p.plain, rewritten); hasPath && !strings.Contains(host, "/") &&
+		strings.EqualFold(scheme, "https:") {
 		return "https://" + p.plain
 	}
 	return rewritten

@@ -82,7 +82,8 @@ func TestCompression(t *testing.T) {
 	}
 	for _, test := range tests {
 		for _, method := range []string{"GET", "HEAD"} {
-			got := entrance.Send(method+" /text.example"+test.path+" HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAccept-Encoding: "+test.accept+"\r\n\r\n", method)
+			got := entrance.Send(method+" /text.example"+test.path+
+				" HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAccept-Encoding: "+test.accept+"\r\n\r\n", method)
 			name := fmt.Sprintf("%s %s accepting %q", method, test.path, test.accept)
 			compressed := test.encoding == "zstd" || test.encoding == "gzip"
 			want := test.encoding
@@ -100,7 +101,8 @@ func TestCompression(t *testing.T) {
 			}
 			// the length of the text is not that of a body which may be compressed, and a handler that writes nothing to HEAD
 			// reports none
-			if known := got.ContentLength >= 0 || test.path == "/short"; method == "HEAD" && known == strings.Contains(test.vary, "Accept-Encoding") {
+			if known := got.ContentLength >= 0 || test.path == "/short"; method == "HEAD" &&
+				known == strings.Contains(test.vary, "Accept-Encoding") {
 				t.Errorf("%s: Content-Length %d", name, got.ContentLength)
 			}
 			if method == "GET" && test.path != "/short" && test.encoding != "br" && decompress(t, got) != long {
@@ -124,7 +126,8 @@ func TestResponse_Vary(t *testing.T) {
 		{"several lines", "image/png", nil, []string{"Cookie", "Accept, cookie", "", " , "}, []string{"Cookie, Accept"}},
 		{"empty", "image/png", nil, []string{" ", ","}, nil},
 		{"compression", "text/plain", nil, nil, []string{"Accept-Encoding"}},
-		{"all", "text/plain", []string{"https://app.example.com"}, []string{"origin, accept-encoding", "Cookie"}, []string{"Origin, accept-encoding, Cookie"}},
+		{"all", "text/plain", []string{"https://app.example.com"}, []string{"origin, accept-encoding", "Cookie"},
+			[]string{"Origin, accept-encoding, Cookie"}},
 		{"everything", "text/plain", []string{"https://app.example.com"}, []string{"Cookie, *"}, []string{"*"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -166,7 +169,8 @@ func TestResponse_WithoutContent(t *testing.T) {
 	for _, query := range []string{"status=200", "status=204", "status=304", "status=204&hints=1"} {
 		for _, method := range []string{"GET", "HEAD", "DELETE"} {
 			const end = " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
-			want := portaltest.SendTo(t, server.Listener.Addr().String(), method+" /?"+strings.TrimSuffix(query, "&hints=1")+end, method)
+			want := portaltest.SendTo(t, server.Listener.Addr().String(),
+				method+" /?"+strings.TrimSuffix(query, "&hints=1")+end, method)
 			got := entrance.Send(method+" /web.example/x?"+query+end, method)
 			assert.Equal(t, want.StatusCode, got.StatusCode, "%s %s", method, query)
 			assert.Equal(t, want.ContentLength, got.ContentLength, "%s %s", method, query)
@@ -192,7 +196,8 @@ func TestResponse_ReusesCompressors(t *testing.T) {
 			number := fmt.Sprint(coding, number)
 			t.Run(number, func(t *testing.T) {
 				t.Parallel()
-				request := "GET /text.example/?" + number + " HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAccept-Encoding: " + coding + "\r\n\r\n"
+				request := "GET /text.example/?" + number + " HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAccept-Encoding: " +
+					coding + "\r\n\r\n"
 				got := portaltest.SendTo(t, entrance.Server.Listener.Addr().String(), request, http.MethodGet)
 				assert.Equal(t, coding, got.Header.Get("Content-Encoding"))
 				assert.Equal(t, text(number), decompress(t, got))
@@ -309,7 +314,8 @@ func TestLocations_OfARoot(t *testing.T) {
 	entrance.Serve("web.example", 443, leading)
 	for to, want := range map[string]string{
 		"login": "/bus/Web.Example:443/login", "./a?b": "/bus/Web.Example:443/./a?b", "/x": "/bus/Web.Example:443/x",
-		"?q": "?q", "#f": "#f", "//elsewhere.example/x": "//elsewhere.example/x", "mailto:a": "mailto:a", "https://elsewhere.example": "https://elsewhere.example",
+		"?q": "?q", "#f": "#f", "//elsewhere.example/x": "//elsewhere.example/x", "mailto:a": "mailto:a",
+		"https://elsewhere.example": "https://elsewhere.example",
 	} {
 		w := httptest.NewRecorder()
 		request := httptest.NewRequest(http.MethodGet, "/bus/Web.Example:443?to="+url.QueryEscape(to), http.NoBody)
@@ -329,7 +335,8 @@ func TestLocations_BehindAProxy(t *testing.T) {
 	if location := got.Header.Get("Location"); location != "/outer/web.example/x" {
 		t.Error(location)
 	}
-	if got := entrance.Send("HEAD /web.example/a?to=/x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "HEAD"); got.Header.Get("Location") != "/web.example/x" {
+	if got := entrance.Send("HEAD /web.example/a?to=/x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+		"HEAD"); got.Header.Get("Location") != "/web.example/x" {
 		t.Errorf("HEAD: %v", got.Header)
 	}
 }
@@ -341,17 +348,23 @@ func TestResponse_RedirectsOfAMux(t *testing.T) {
 	entrance := portaltest.Open(t)
 	mux := http.NewServeMux()
 	mux.HandleFunc("/api/books/", func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte(r.URL.Path)) })
-	mux.HandleFunc("/api/first", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/api/books/1", http.StatusFound) })
-	mux.HandleFunc("/api/next", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "books/2", http.StatusFound) })
+	mux.HandleFunc("/api/first", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "/api/books/1", http.StatusFound)
+	})
+	mux.HandleFunc("/api/next", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "books/2", http.StatusFound)
+	})
 	require.NoError(t, entrance.Bus.Connect("library.example").Handle("*", "/api/{path+}", mux))
 	outer := http.NewServeMux()
 	outer.Handle("/bus/", http.StripPrefix("/bus", entrance.Handler))
 	server := httptest.NewServer(outer)
 	t.Cleanup(server.Close)
 	for path, want := range map[string]string{
-		"/api/books": "/api/books/", "/api//books/7": "/api/books/7", "/api/first": "/api/books/1", "/api/next": "/api/books/2",
+		"/api/books": "/api/books/", "/api//books/7": "/api/books/7", "/api/first": "/api/books/1",
+		"/api/next": "/api/books/2",
 	} {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/bus/library.example"+path, http.NoBody)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
+			server.URL+"/bus/library.example"+path, http.NoBody)
 		require.NoError(t, err)
 		response, err := server.Client().Do(request)
 		require.NoError(t, err)

@@ -122,7 +122,8 @@ func newServer(listener net.Listener, handler http.Handler, config *serverConfig
 		ErrorLog:          config.errorLog,
 		ConnState:         bounded.changed,
 	}
-	return &Server{listener: &boundedListener{listener, bounded}, http: server, baseURL: baseURL, grace: config.grace, stop: stop}
+	return &Server{listener: &boundedListener{listener, bounded}, http: server, baseURL: baseURL,
+		grace: config.grace, stop: stop}
 }
 
 // stoppingKey is the key of a context in that of requests, which ends when the server begins to stop. It reaches an

@@ -25,7 +25,8 @@ func listen(t *testing.T, handler http.HandlerFunc, options ...ingress.ServerOpt
 
 func listenTo(t *testing.T, handler http.Handler, options ...ingress.ServerOption) (*ingress.Server, func() error) {
 	t.Helper()
-	server, err := ingress.Listen(handler, append([]ingress.ServerOption{ingress.WithAddress("127.0.0.1:0")}, options...)...)
+	server, err := ingress.Listen(handler, append([]ingress.ServerOption{ingress.WithAddress("127.0.0.1:0")},
+		options...)...)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -100,7 +101,8 @@ func TestStop_CutsOff(t *testing.T) {
 // TestAddr holds that a port which the system has chosen is known, whatever address people use.
 func TestAddr(t *testing.T) {
 	t.Parallel()
-	server, stop := listen(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("here")) }, ingress.WithBaseURL("https://api.example.com"))
+	server, stop := listen(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("here")) },
+		ingress.WithBaseURL("https://api.example.com"))
 	text, err := fetch(t, "http://"+server.Addr().String())
 	require.NoError(t, err)
 	assert.Equal(t, "here", text)
@@ -136,9 +138,11 @@ func TestListenErrors(t *testing.T) {
 	}{
 		{ingress.WithAddress(addr), []string{addr, "address already in use", "set BUS_HTTP_ADDR"}},
 		{ingress.WithAddress("nowhere"), []string{"nowhere", "set BUS_HTTP_ADDR"}},
-		{ingress.WithBaseURL("https://api.example.com/#bus"), []string{`"https://api.example.com/#bus" is not an address`}}, // no path can follow
+		// no path can follow
+		{ingress.WithBaseURL("https://api.example.com/#bus"), []string{`"https://api.example.com/#bus" is not an address`}},
 		{ingress.WithBaseURL("https://api.example.com/?"), []string{`"https://api.example.com/?" is not an address`}},
-		{ingress.WithBaseURL("api.example.com"), []string{`"api.example.com" is not an address`, "BUS_BASE_URL", "https://api.example.com"}},
+		{ingress.WithBaseURL("api.example.com"), []string{`"api.example.com" is not an address`, "BUS_BASE_URL",
+			"https://api.example.com"}},
 		{ingress.WithBaseURL("ftp://api.example.com"), []string{"not an address such as"}},
 		{ingress.WithGracePeriod(-time.Second), []string{"the grace period -1s is below zero", "ingress.WithGracePeriod"}},
 		{ingress.WithMaxConnections(0), []string{"ingress.WithMaxConnections: 0 connections are too few"}},
@@ -162,9 +166,11 @@ func TestIngress_LogsErrors(t *testing.T) {
 		written *kit.Lines
 		want    []string
 	}{
-		{[]ingress.ServerOption{ingress.WithLogger(zerolog.New(&toZerolog))}, &toZerolog, []string{`{"message":"http: panic serving`, "not again"}},
+		{[]ingress.ServerOption{ingress.WithLogger(zerolog.New(&toZerolog))}, &toZerolog,
+			[]string{`{"message":"http: panic serving`, "not again"}},
 		{
-			[]ingress.ServerOption{ingress.WithLogger(zerolog.New(&unused)), ingress.WithSlog(slog.New(slog.NewTextHandler(&toSlog, nil)))}, &toSlog,
+			[]ingress.ServerOption{ingress.WithLogger(zerolog.New(&unused)),
+				ingress.WithSlog(slog.New(slog.NewTextHandler(&toSlog, nil)))}, &toSlog,
 			[]string{"level=ERROR", `msg="http: panic serving`, "not again"},
 		},
 	} {

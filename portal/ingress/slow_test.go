@@ -78,10 +78,13 @@ func TestSlowClients(t *testing.T) {
 			{name: "says nothing", cutOff: 5 * time.Second},
 			{name: "stops in the header", sends: "GET /echo.example/x HT", answer: "400 ", cutOff: 5 * time.Second},
 			{name: "sends a byte of the header a second", drips: "GET /echo.example/x", answer: "400 ", cutOff: 5 * time.Second},
-			{name: "stops in the body", sends: post, answer: "408 the request body did not arrive in time", cutOff: 60 * time.Second},
-			{name: "sends a byte of the body a second, and then none", sends: post, drips: strings.Repeat("a", 100), answer: "408 the request body did not arrive in time", cutOff: 160 * time.Second},
+			{name: "stops in the body", sends: post, answer: "408 the request body did not arrive in time",
+				cutOff: 60 * time.Second},
+			{name: "sends a byte of the body a second, and then none", sends: post, drips: strings.Repeat("a", 100),
+				answer: "408 the request body did not arrive in time", cutOff: 160 * time.Second},
 			{name: "does not read", sends: post + strings.Repeat("a", 100_000), deaf: true, cutOff: 80 * time.Second},
-			{name: "is idle after a request", sends: "GET /echo.example/x HTTP/1.1\r\nHost: a\r\n\r\n", answer: "200 ", cutOff: 120 * time.Second},
+			{name: "is idle after a request", sends: "GET /echo.example/x HTTP/1.1\r\nHost: a\r\n\r\n", answer: "200 ",
+				cutOff: 120 * time.Second},
 		}
 		var slow sync.WaitGroup
 		for range 1000 / len(clients) {
@@ -171,10 +174,12 @@ func good(t *testing.T, listener *pipes) (status int) {
 }
 
 // slowIngress serves an ingress with virtual time, and returns its log.
-func slowIngress(t *testing.T, b *bustest.Bus, handler http.HandlerFunc) (listener *pipes, written *kit.Lines, stop func()) {
+func slowIngress(t *testing.T, b *bustest.Bus,
+	handler http.HandlerFunc) (listener *pipes, written *kit.Lines, stop func()) {
 	t.Helper()
 	written = new(kit.Lines)
-	entrance, err := ingress.New(b.Connect("ingress", bus.WithLogger(zerolog.New(written).Level(zerolog.InfoLevel))), ingress.WithTimeBudget(time.Second))
+	entrance, err := ingress.New(b.Connect("ingress", bus.WithLogger(zerolog.New(written).Level(zerolog.InfoLevel))),
+		ingress.WithTimeBudget(time.Second))
 	require.NoError(t, err)
 	require.NoError(t, b.Connect("slow.example").Handle("*", "/{rest+}", handler))
 	listener = newPipes()
@@ -194,7 +199,8 @@ func TestSlowClients_Logged(t *testing.T) {
 	const unread = `"method":"GET","path":"/slow.example/%s","message":"a client was cut off: it did not read its response in time"}`
 	for _, test := range []struct{ name, request, logged string }{
 		{"in memory", "GET /slow.example/held HTTP/1.1\r\nHost: a\r\n\r\n", fmt.Sprintf(unread, "held")},
-		{"compressed", "GET /slow.example/held HTTP/1.1\r\nHost: a\r\nAccept-Encoding: gzip\r\n\r\n", fmt.Sprintf(unread, "held")},
+		{"compressed", "GET /slow.example/held HTTP/1.1\r\nHost: a\r\nAccept-Encoding: gzip\r\n\r\n",
+			fmt.Sprintf(unread, "held")},
 		{"a stream", "GET /slow.example/streamed HTTP/1.1\r\nHost: a\r\n\r\n", fmt.Sprintf(unread, "streamed")},
 		{"a malformed problem", "GET /slow.example/problem HTTP/1.1\r\nHost: a\r\n\r\n", fmt.Sprintf(unread, "problem")},
 		{
@@ -212,7 +218,8 @@ func TestSlowClients_Logged(t *testing.T) {
 				_, err := io.WriteString(conn, test.request)
 				require.NoError(t, err)
 				time.Sleep(3 * time.Minute)
-				assert.True(t, strings.HasPrefix(written.String(), `{"level":"info"`) && strings.HasSuffix(written.String(), test.logged+"\n"), written)
+				assert.True(t, strings.HasPrefix(written.String(), `{"level":"info"`) &&
+					strings.HasSuffix(written.String(), test.logged+"\n"), written)
 				assert.Equal(t, 1, strings.Count(written.String(), "\n"), "lines")
 			})
 		})

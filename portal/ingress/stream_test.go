@@ -28,16 +28,17 @@ func openEndless(t *testing.T) *ingress.Handler {
 	t.Helper()
 	b := bustest.New(t)
 	ended := make(chan struct{})
-	require.NoError(t, b.Connect("events.example").Handle("GET", "/{kind+}", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", strings.TrimPrefix(r.URL.Path, "/"))
-		fmt.Fprint(w, "data: one\n")
-		_ = http.NewResponseController(w).Flush()
-		select {
-		case <-r.Context().Done():
-		case <-ended:
-			fmt.Fprint(w, "data: two\n")
-		}
-	})))
+	require.NoError(t, b.Connect("events.example").Handle("GET", "/{kind+}",
+		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", strings.TrimPrefix(r.URL.Path, "/"))
+			fmt.Fprint(w, "data: one\n")
+			_ = http.NewResponseController(w).Flush()
+			select {
+			case <-r.Context().Done():
+			case <-ended:
+				fmt.Fprint(w, "data: two\n")
+			}
+		})))
 	t.Cleanup(func() { close(ended) })
 	entrance, err := ingress.New(b.Connect("ingress"))
 	require.NoError(t, err)
@@ -106,14 +107,16 @@ func TestStream_Relayed(t *testing.T) {
 		fmt.Fprintln(w, "last")
 		w.Header().Set(http.TrailerPrefix+"X-Late", "yes")
 		for _, name := range []string{
-			"X-Accel-Redirect", "Set-Cookie", "set-cookie", "Alt-Svc", "Bus-From-Host", "Connection", "Content-Type", "Content-Security-Policy",
+			"X-Accel-Redirect", "Set-Cookie", "set-cookie", "Alt-Svc", "Bus-From-Host", "Connection", "Content-Type",
+			"Content-Security-Policy",
 			"Location", "Access-Control-Allow-Origin", "Content-Length", "Transfer-Encoding", "Strict-Transport-Security",
 		} {
 			w.Header().Set(http.TrailerPrefix+name, "secret")
 		}
 	})
 	for path, want := range map[string]string{"/whole": "last\n", "/broken": ""} {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, entrance.Server.URL+"/stream.example"+path, nil)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
+			entrance.Server.URL+"/stream.example"+path, nil)
 		require.NoError(t, err)
 		response, err := http.DefaultClient.Do(request)
 		require.NoError(t, err)
@@ -227,7 +230,8 @@ func TestStream_EventsFail(t *testing.T) {
 		}
 		assert.NotContains(t, got.Text, "secret", path)
 	}
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, entrance.Server.URL+"/failing.example/conflict", http.NoBody)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
+		entrance.Server.URL+"/failing.example/conflict", http.NoBody)
 	require.NoError(t, err)
 	response, err := http.DefaultClient.Do(request)
 	require.NoError(t, err)

@@ -61,7 +61,8 @@ func (p *tap) see(message *nats.Msg) {
 	}
 	seen := &tapped{subject: strings.TrimPrefix(message.Subject, p.plane+"."), payload: string(message.Data)}
 	seen.err = wire.ParseRequest(message.Data, &seen.request)
-	if seen.err == nil && strings.HasPrefix(seen.subject, "888.") && !strings.Contains(seen.payload, "X-Forwarded-Proto: ") {
+	if seen.err == nil && strings.HasPrefix(seen.subject, "888.") &&
+		!strings.Contains(seen.payload, "X-Forwarded-Proto: ") {
 		return // the connection's own; what comes from outside never lacks that header
 	}
 	p.mu.Lock()
@@ -107,7 +108,8 @@ func (p *tap) take(t testing.TB) []*tapped {
 func lines(messages []*tapped) string {
 	var all []string
 	for _, message := range messages {
-		all = append(all, strings.TrimSpace(message.request.Method+" "+message.request.Host+" "+message.request.Target+" "+string(message.request.Body)))
+		all = append(all, strings.TrimSpace(message.request.Method+" "+message.request.Host+" "+message.request.Target+" "+
+			string(message.request.Body)))
 	}
 	return strings.Join(all, "; ")
 }
@@ -138,7 +140,8 @@ func (p *tap) check(t testing.TB, messages []*tapped) {
 				counts[name]++
 			}
 		}
-		want := map[string]int{"bus-from-host": 1, "bus-from-id": 1, "bus-msg-id": 1, "bus-op-code": 1, "bus-time-budget": 1, "bus-call-depth": 1, "bus-window": 1}
+		want := map[string]int{"bus-from-host": 1, "bus-from-id": 1, "bus-msg-id": 1, "bus-op-code": 1, "bus-time-budget": 1,
+			"bus-call-depth": 1, "bus-window": 1}
 		if !maps.Equal(counts, want) {
 			t.Errorf("the Bus- fields are %v: %q", counts, head)
 		}

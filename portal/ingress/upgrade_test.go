@@ -21,7 +21,8 @@ func TestUpgrade(t *testing.T) {
 		fields  []string
 		refused string
 	}{
-		{"WebSocket", []string{"Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: x"}, "websocket"},
+		{"WebSocket", []string{"Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13",
+			"Sec-WebSocket-Key: x"}, "websocket"},
 		{"in another case", []string{"Connection: keep-alive, uPGRADE", "Upgrade: WebSocket"}, "WebSocket"},
 		{"another protocol", []string{"Connection: Upgrade", "Upgrade: IRC/6.9"}, "IRC/6.9"},
 		{"one of several", []string{"Connection: Upgrade", "Upgrade: h2c,,", "Upgrade: TLS/1.0"}, "TLS/1.0"},
@@ -43,7 +44,8 @@ func TestUpgrade(t *testing.T) {
 			}
 			assert.Equal(t, http.StatusNotImplemented, got.StatusCode)
 			assert.Equal(t, "application/problem+json", got.Header.Get("Content-Type"))
-			assert.Equal(t, `the bus carries requests and responses, and no "`+test.refused+`": use server-sent events, or a server of your own beside the ingress`,
+			assert.Equal(t, `the bus carries requests and responses, and no "`+test.refused+
+				`": use server-sent events, or a server of your own beside the ingress`,
 				got.Problem(t).Detail)
 		})
 	}

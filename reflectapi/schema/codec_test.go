@@ -59,8 +59,11 @@ func TestCodecRefuses(t *testing.T) {
 	t.Parallel()
 	for want, impl := range map[string]any{
 		"Go struct field Count has duplicate appearance of `omitempty` tag option": taker[*doubled]{},
-		"argument value cannot be read from JSON: schema_test.derived embeds *schema_test.base, a pointer to a struct that is not exported: embed it without the pointer, or export it; change it, or leave it out with bus.ExcludeMethods(\"Take\")": taker[[]derived]{},
-		"argument value cannot be read from JSON: schema_test.mayBeRead is read by the *schema_test.selfRead that it embeds, which is nil: embed it without the pointer":                                                                              taker[[]*mayBeRead]{},
+		"argument value cannot be read from JSON: schema_test.derived embeds *schema_test.base, a pointer to a struct that " +
+			"is not exported: embed it without the pointer, or export it; change it, " +
+			"or leave it out with bus.ExcludeMethods(\"Take\")": taker[[]derived]{},
+		"argument value cannot be read from JSON: schema_test.mayBeRead is read by the *schema_test.selfRead that it " +
+			"embeds, which is nil: embed it without the pointer": taker[[]*mayBeRead]{},
 	} {
 		_, err := reflectapi.Describe(impl)
 		assert.ErrorContains(t, err, want, "%T", impl)
@@ -116,11 +119,13 @@ func TestCodec_OfEncodingJSON(t *testing.T) {
 		}
 	)
 	tagged := reflect.New(reflect.StructOf([]reflect.StructField{ // go vet refuses to see it in source
-		{Name: "a", PkgPath: "schema_test", Type: reflect.TypeFor[int](), Tag: `json:"a"`}, {Name: "B", Type: reflect.TypeFor[int]()},
+		{Name: "a", PkgPath: "schema_test", Type: reflect.TypeFor[int](), Tag: `json:"a"`},
+		{Name: "B", Type: reflect.TypeFor[int]()},
 	})).Elem().Interface()
 	text, link := Phrase("x"), &url.URL{Scheme: "https", Host: "a.example", User: url.User("me")}
 	for _, value := range []any{
-		dashed{1}, embedded{Number: 2, Phrase: &text, Rest: []promoted{{Number: 3, Name: "n"}}}, quotes{true, "q", new(bool), []int{1}, 1.5}, tagged, linked{*link, link},
+		dashed{1}, embedded{Number: 2, Phrase: &text, Rest: []promoted{{Number: 3, Name: "n"}}},
+		quotes{true, "q", new(bool), []int{1}, 1.5}, tagged, linked{*link, link},
 		trailing{"n"}, promoted{4, "n"}, quotedText{"q"},
 	} {
 		t.Run(fmt.Sprintf("%T", value), func(t *testing.T) {
@@ -157,7 +162,9 @@ type Phrase string
 
 func TestCodecTakes(t *testing.T) {
 	t.Parallel()
-	for _, impl := range []any{taker[quoted]{}, taker[[]selfRead]{}, taker[struct{ base }]{}, taker[struct{ *Point }]{}, taker[struct{ selfRead }]{}, taker[ownReader]{}, written{}, taker[trailing]{}, taker[map[string]promoted]{}, taker[quotedText]{}, taker[quotedList]{}, taker[url.URL]{}} {
+	for _, impl := range []any{taker[quoted]{}, taker[[]selfRead]{}, taker[struct{ base }]{}, taker[struct{ *Point }]{},
+		taker[struct{ selfRead }]{}, taker[ownReader]{}, written{}, taker[trailing]{}, taker[map[string]promoted]{},
+		taker[quotedText]{}, taker[quotedList]{}, taker[url.URL]{}} {
 		if _, err := reflectapi.Describe(impl); err != nil {
 			t.Errorf("%T: %v", impl, err)
 		}

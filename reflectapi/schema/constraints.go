@@ -115,7 +115,8 @@ func (s *Schemas) checkDefaults(applied reflect.Type) error {
 			if err != nil {
 				return err
 			}
-			return fmt.Errorf("field %v.%s: default=%v is not applied, because a missing value is %s: remove it from the tag, or make the field a pointer and set the default in code when it is nil",
+			return fmt.Errorf("field %v.%s: default=%v is not applied, because a missing value is %s: remove it from the tag, "+
+				"or make the field a pointer and set the default in code when it is nil",
 				m.owner, m.field.goName, m.schema.Default, text)
 		}
 	}

@@ -23,8 +23,10 @@ import (
 //	(?=…) \1           cannot be matched in linear time  an error
 
 const (
-	spaces = `\t-\r \x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}\x{FEFF}`               // what \s is
-	others = `\x{0}-\x{8}\x{E}-\x{1F}!-\x{9F}\x{A1}-\x{167F}\x{1681}-\x{1FFF}\x{200B}-\x{2027}\x{202A}-\x{202E}` + // what \S is
+	// what \s is.
+	spaces = `\t-\r \x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}\x{FEFF}`
+	// what \S is.
+	others = `\x{0}-\x{8}\x{E}-\x{1F}!-\x{9F}\x{A1}-\x{167F}\x{1681}-\x{1FFF}\x{200B}-\x{2027}\x{202A}-\x{202E}` +
 		`\x{2030}-\x{205E}\x{2060}-\x{2FFF}\x{3001}-\x{FEFE}\x{FF00}-\x{10FFFF}`
 	inLine    = `[^\n\r\x{2028}\x{2029}]` // what . is
 	anyRune   = `[\x{0}-\x{10FFFF}]`
@@ -133,7 +135,8 @@ func (t *translation) move(size int, translated string) {
 func (t *translation) group() error {
 	flags := goFlags.FindString(t.left)
 	switch {
-	case strings.HasPrefix(t.left, "(?=") || strings.HasPrefix(t.left, "(?!") || strings.HasPrefix(t.left, "(?<=") || strings.HasPrefix(t.left, "(?<!"):
+	case strings.HasPrefix(t.left, "(?=") || strings.HasPrefix(t.left, "(?!") || strings.HasPrefix(t.left, "(?<=") ||
+		strings.HasPrefix(t.left, "(?<!"):
 		return errors.New("looks ahead or behind, which takes more than linear time: check that in the method")
 	case goGroup.MatchString(t.left):
 		return errors.New("has (?P, which only Go knows: write (?<name>…), or (…)")
@@ -212,7 +215,8 @@ func (t *translation) classAtom() (set string, r rune, err error) {
 	case t.left == "":
 		return "", 0, errors.New("has a [ that is not closed")
 	case posixClass.MatchString(t.left):
-		return "", 0, fmt.Errorf("has %s, which only Go knows: write the characters, such as A-Za-z", posixClass.FindString(t.left))
+		return "", 0, fmt.Errorf("has %s, which only Go knows: write the characters, such as A-Za-z",
+			posixClass.FindString(t.left))
 	case strings.HasPrefix(t.left, `\b`):
 		t.left = t.left[2:]
 		return "", backspace, nil
@@ -267,7 +271,8 @@ func (t *translation) atom() (set string, r rune, err error) {
 // escapeProblem returns the reason for which an escape cannot be checked, and what to write.
 func escapeProblem(r rune) error {
 	remedies := map[rune]string{
-		'A': "^", 'z': "$", 'Z': "$", 'a': `\x07`, 'C': `[^]`, 'Q': `a \ before each of ` + syntax, 'E': `nothing`, '0': `\x00`,
+		'A': "^", 'z': "$", 'Z': "$", 'a': `\x07`, 'C': `[^]`, 'Q': `a \ before each of ` + syntax,
+		'E': `nothing`, '0': `\x00`,
 	}
 	switch remedy := remedies[r]; {
 	case remedy != "":

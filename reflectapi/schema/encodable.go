@@ -59,14 +59,16 @@ func (c *encodableCheck) obstacle(t reflect.Type, where partOf) string {
 	}
 	c.seen[t] = true
 	if isStream(t) {
-		return fmt.Sprintf("%s is of type %v: take or return a []byte, or make it a web method (w http.ResponseWriter, r *http.Request)", where, t)
+		return fmt.Sprintf("%s is of type %v: take or return a []byte, or make it a web method (w http.ResponseWriter, "+
+			"r *http.Request)", where, t)
 	}
 	switch t.Kind() {
 	case reflect.Chan, reflect.Func, reflect.UnsafePointer, reflect.Uintptr, reflect.Complex64, reflect.Complex128:
 		return fmt.Sprintf("%s is of type %v", where, t)
 	case reflect.Interface:
 		if t.NumMethod() > 0 {
-			return fmt.Sprintf("%s is of type %v, an interface, so it is unknown which type to decode: use a struct, or any", where, t)
+			return fmt.Sprintf("%s is of type %v, an interface, so it is unknown which type to decode: use a struct, or any",
+				where, t)
 		}
 	case reflect.Pointer:
 		if pointsToItself(t) {
@@ -77,7 +79,8 @@ func (c *encodableCheck) obstacle(t reflect.Type, where partOf) string {
 		return c.obstacle(t.Elem(), where.element())
 	case reflect.Map:
 		if !isMapKey(t.Key()) {
-			return fmt.Sprintf("a key of %s is of type %v: use a string, an integer or a type that marshals as text", where, t.Key())
+			return fmt.Sprintf("a key of %s is of type %v: use a string, an integer or a type that marshals as text",
+				where, t.Key())
 		}
 		return c.obstacle(t.Elem(), where.element())
 	case reflect.Struct:
@@ -104,7 +107,8 @@ func (c *encodableCheck) structObstacle(t reflect.Type, where partOf) string {
 	}
 	fields := jsonFields(t)
 	if len(fields) == 0 && t.NumField() > 0 && !hasJSONTag(t) && t != reflect.TypeFor[url.Userinfo]() {
-		return fmt.Sprintf("%s is of type %v, a struct without exported fields: use a string, or a type that marshals itself", where, t)
+		return fmt.Sprintf("%s is of type %v, a struct without exported fields: use a string, or a type that marshals itself",
+			where, t)
 	}
 	if rivals := rivalsFor(t); rivals != "" {
 		return rivals
@@ -134,7 +138,8 @@ func rivalsFor(t reflect.Type) string {
 			continue
 		}
 		if owner, ok := owners[field.Name]; ok && field.Name != "" {
-			return fmt.Sprintf("fields %s and %s of %v are both %q in JSON: give one of them another json tag", owner, field.goName, t, field.Name)
+			return fmt.Sprintf("fields %s and %s of %v are both %q in JSON: give one of them another json tag", owner,
+				field.goName, t, field.Name)
 		}
 		owners[field.Name] = field.goName
 	}
@@ -197,15 +202,18 @@ func Unsettable(t reflect.Type) (reason string) {
 	eachType(t, map[reflect.Type]bool{}, func(t reflect.Type) {
 		t = gotype.Base(t) // a pointer has the methods, too
 		if pointer := nilReader(t); pointer != nil && reason == "" {
-			reason = fmt.Sprintf("cannot be read from JSON: %v is read by the %v that it embeds, which is nil: embed it without the pointer", t, pointer)
+			reason = fmt.Sprintf("cannot be read from JSON: %v is read by the %v that it embeds, which is nil: "+
+				"embed it without the pointer", t, pointer)
 		}
 		if t.Kind() != reflect.Struct || isClosed(t) || readsItself(t) {
 			return
 		}
 		for i := range t.NumField() {
 			f := t.Field(i)
-			if _, promotes := readField(jsonField{Type: t}, i); promotes && !f.IsExported() && f.Type.Kind() == reflect.Pointer && reason == "" {
-				reason = fmt.Sprintf("cannot be read from JSON: %v embeds %v, a pointer to a struct that is not exported: embed it without the pointer, or export it", t, f.Type)
+			if _, promotes := readField(jsonField{Type: t}, i); promotes && !f.IsExported() &&
+				f.Type.Kind() == reflect.Pointer && reason == "" {
+				reason = fmt.Sprintf("cannot be read from JSON: %v embeds %v, a pointer to a struct that is not exported: "+
+					"embed it without the pointer, or export it", t, f.Type)
 			}
 		}
 	})

@@ -73,7 +73,8 @@ func TestRegisterEnum(t *testing.T) {
 	all := []any{"red", "blue", "green"}
 	for name, want := range map[string][]any{
 		"colour": all, "second": {"red", "blue", "green", nil}, "narrow": {"red"}, "default": all,
-		"size": {int64(0), int64(2), int64(4)}, "quoted": {"0", "2", "4"}, "mood": {"mood-1", "mood-2"}, "state": {"open", "shut"},
+		"size": {int64(0), int64(2), int64(4)}, "quoted": {"0", "2", "4"}, "mood": {"mood-1", "mood-2"},
+		"state": {"open", "shut"},
 	} {
 		assert.Equal(t, want, schema.Properties[name].Enum, name)
 	}
@@ -92,7 +93,8 @@ func TestRegisterEnum_checked(t *testing.T) {
 	constraints, err := schema.ConstraintsOf(reflect.TypeFor[order]())
 	require.NoError(t, err)
 	assert.Empty(t, constraints.CheckJSON(map[string]any{"colour": "green", "size": 4}))
-	for _, bad := range []map[string]any{{"colour": "yellow", "size": 4}, {"colour": "red", "size": 3}, {"size": 4}, {"colour": "red", "mood": "mood-3"}} {
+	for _, bad := range []map[string]any{{"colour": "yellow", "size": 4}, {"colour": "red", "size": 3}, {"size": 4},
+		{"colour": "red", "mood": "mood-3"}} {
 		assert.NotEmpty(t, constraints.CheckJSON(bad), "%v", bad)
 	}
 }

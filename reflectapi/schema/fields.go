@@ -85,7 +85,8 @@ func HiddenMember(t reflect.Type) string {
 		return ""
 	}
 	one, other := rivals[0], rivals[1]
-	return fmt.Sprintf("fields %s and %s of %v hide each other, as both are %q in JSON: give one of them another json tag, or give the embedded %v a json tag",
+	return fmt.Sprintf("fields %s and %s of %v hide each other, as both are %q in JSON: give one of them another json "+
+		"tag, or give the embedded %v a json tag",
 		one.path(t), other.path(t), t, one.Name, gotype.Base(t.Field(other.index[0]).Type))
 }
 
@@ -172,7 +173,8 @@ func stronger(a, b jsonField) int {
 // embeds reports whether a field's own fields take its place, for JSON or for jsonschema, which do not always agree.
 func embeds(f reflect.StructField) bool {
 	options := strings.Split(f.Tag.Get("json"), ",")
-	return f.Anonymous && options[0] == "" || slices.Contains(options[1:], "inline") || slices.Contains(options[1:], "embed")
+	return f.Anonymous && options[0] == "" || slices.Contains(options[1:], "inline") ||
+		slices.Contains(options[1:], "embed")
 }
 
 // Argument returns the field of a struct of arguments, or of results, that holds the value at an index. tag is what is
@@ -185,11 +187,13 @@ func Argument(i int, name string, t reflect.Type, tag reflect.StructTag, mayBeMi
 	return reflect.StructField{
 		Name: "Field" + strconv.Itoa(i),
 		Type: t,
-		Tag:  reflect.StructTag(strings.TrimSpace("json:" + strconv.Quote(name+options) + " schema:" + strconv.Quote(name) + " " + string(tag))),
+		Tag: reflect.StructTag(strings.TrimSpace("json:" + strconv.Quote(name+options) + " schema:" + strconv.Quote(name) +
+			" " + string(tag))),
 	}
 }
 
 // isArguments reports whether a type is made of the fields that [Argument] returns.
 func isArguments(t reflect.Type) bool {
-	return t.Kind() == reflect.Struct && t.Name() == "" && t.NumField() > 0 && t.Field(0).Tag.Get("schema") != "" && t.Field(0).Name == "Field0"
+	return t.Kind() == reflect.Struct && t.Name() == "" && t.NumField() > 0 && t.Field(0).Tag.Get("schema") != "" &&
+		t.Field(0).Name == "Field0"
 }

@@ -14,10 +14,12 @@ import (
 var (
 	dateTimePattern = regexp.MustCompile(`^[0-9-]{10}[Tt][0-9:]{6}(60|[0-9]{2})(?:\.[0-9]+)?(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])$`)
 
-	emailPattern = regexp.MustCompile(`^(?:` + atom + `(?:\.` + atom + `)*|"(?:[^"\\[:cntrl:][:^ascii:]]|\\[[:print:]])*")@(?:\[(.+)\]|(` + label + `(?:\.` + label + `)*))$`)
+	emailPattern = regexp.MustCompile(`^(?:` + atom + `(?:\.` + atom +
+		`)*|"(?:[^"\\[:cntrl:][:^ascii:]]|\\[[:print:]])*")@(?:\[(.+)\]|(` + label + `(?:\.` + label + `)*))$`)
 
 	uriPattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:` +
-		`(?://(?:` + uriText(`:`) + `*@)?(?:\[(?:[vV][0-9A-Fa-f]+\.[:` + uriPlain + `]+|([0-9A-Fa-f:.]+))\]|` + uriText(``) + `*)(?::[0-9]*)?(?:/` + uriText(`:@`) + `*)*` +
+		`(?://(?:` + uriText(`:`) + `*@)?(?:\[(?:[vV][0-9A-Fa-f]+\.[:` + uriPlain + `]+|([0-9A-Fa-f:.]+))\]|` + uriText(``) +
+		`*)(?::[0-9]*)?(?:/` + uriText(`:@`) + `*)*` +
 		`|/?(?:` + uriText(`:@`) + `+(?:/` + uriText(`:@`) + `*)*)?)` +
 		`(?:\?` + uriText(`:@/?`) + `*)?(?:#` + uriText(`:@/?`) + `*)?$`)
 )

@@ -25,10 +25,12 @@ func (c *converter) limits(in *jsonschema.Schema, out *Schema) {
 		c.failf("the pattern %q %v", in.Pattern, err)
 	}
 	out.Minimum, out.Maximum = number(in.Minimum), number(in.Maximum)
-	if limit := number(in.ExclusiveMinimum); limit != "" && (out.Minimum == "" || limit.Rational().Cmp(out.Minimum.Rational()) >= 0) {
+	if limit := number(in.ExclusiveMinimum); limit != "" &&
+		(out.Minimum == "" || limit.Rational().Cmp(out.Minimum.Rational()) >= 0) {
 		out.Minimum, out.ExclusiveMinimum = limit, true
 	}
-	if limit := number(in.ExclusiveMaximum); limit != "" && (out.Maximum == "" || limit.Rational().Cmp(out.Maximum.Rational()) <= 0) {
+	if limit := number(in.ExclusiveMaximum); limit != "" &&
+		(out.Maximum == "" || limit.Rational().Cmp(out.Maximum.Rational()) <= 0) {
 		out.Maximum, out.ExclusiveMaximum = limit, true
 	}
 	if out.MultipleOf = number(in.MultipleOf); out.MultipleOf != "" && out.MultipleOf.Rational().Sign() <= 0 {
@@ -114,7 +116,8 @@ func (c *converter) checkSatisfiable(out *Schema, t reflect.Type) {
 	if out.Minimum == "" || out.Maximum == "" || holdsNumber(out) {
 		return
 	}
-	low, high := limitText("minimum", out.Minimum, out.ExclusiveMinimum), limitText("maximum", out.Maximum, out.ExclusiveMaximum)
+	low, high := limitText("minimum", out.Minimum, out.ExclusiveMinimum), limitText("maximum", out.Maximum,
+		out.ExclusiveMaximum)
 	if t != nil {
 		lowest, highest := rangeOf(t)
 		if lowest == out.Minimum {
@@ -293,7 +296,8 @@ func cyclicComponent(components map[string]*Schema) (name string, found bool) {
 }
 
 // findCycle follows the schemas that apply to the same value.
-func findCycle(components map[string]*Schema, s *Schema, within []string, done map[string]bool) (name string, found bool) {
+func findCycle(components map[string]*Schema, s *Schema, within []string,
+	done map[string]bool) (name string, found bool) {
 	if s.Ref != "" {
 		name = strings.TrimPrefix(s.Ref, componentPrefix)
 		if slices.Contains(within, name) {

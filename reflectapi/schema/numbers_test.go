@@ -89,7 +89,8 @@ func TestConstraints_Decimals(t *testing.T) {
 // checkField reports whether a value fits the tag of its field.
 func checkField(t *testing.T, tag string, typ reflect.Type, value string, want bool) {
 	t.Helper()
-	owner := reflect.StructOf([]reflect.StructField{{Name: "Field", Type: typ, Tag: reflect.StructTag(`json:"field" jsonschema:"` + tag + `"`)}})
+	owner := reflect.StructOf([]reflect.StructField{{Name: "Field", Type: typ,
+		Tag: reflect.StructTag(`json:"field" jsonschema:"` + tag + `"`)}})
 	constraints, err := schema.ConstraintsOf(owner)
 	require.NoError(t, err, tag)
 	require.True(t, constraints.Comparable(), tag)
@@ -122,10 +123,14 @@ func TestSchemas_LongLimits(t *testing.T) {
 
 	constraints, err := schema.ConstraintsOf(reflect.TypeFor[long]())
 	require.NoError(t, err)
-	assert.Equal(t, []schema.Violation{{Path: "high", Detail: "expects at most 18446744073709551614"}}, constraints.Check(reflect.ValueOf(long{High: 1<<64 - 1})))
+	assert.Equal(t, []schema.Violation{{Path: "high", Detail: "expects at most 18446744073709551614"}},
+		constraints.Check(reflect.ValueOf(long{High: 1<<64 - 1})))
 
-	assert.ErrorContains(t, json.Unmarshal([]byte(`{"maximum":1e400}`), &read), "1e400 is not a number, or too large for a float64")
+	assert.ErrorContains(t, json.Unmarshal([]byte(`{"maximum":1e400}`), &read),
+		"1e400 is not a number, or too large for a float64")
 	assert.Zero(t, schema.Number("1e-999999999").Rational().Sign())
-	empty := reflect.StructOf([]reflect.StructField{{Name: "Field", Type: reflect.TypeFor[uint64](), Tag: `json:"field" jsonschema:"minimum=18446744073709551615,exclusiveMaximum=18446744073709551615"`}})
-	assert.ErrorContains(t, schema.CheckTags(empty), "minimum=18446744073709551615 and exclusiveMaximum=18446744073709551615 leave no value that fits")
+	empty := reflect.StructOf([]reflect.StructField{{Name: "Field", Type: reflect.TypeFor[uint64](),
+		Tag: `json:"field" jsonschema:"minimum=18446744073709551615,exclusiveMaximum=18446744073709551615"`}})
+	assert.ErrorContains(t, schema.CheckTags(empty),
+		"minimum=18446744073709551615 and exclusiveMaximum=18446744073709551615 leave no value that fits")
 }

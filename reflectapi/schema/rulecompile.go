@@ -44,7 +44,8 @@ func (c *compiler) generic(s *Schema) *rule {
 }
 
 func (c *compiler) genericObject(s *Schema) *objectRule {
-	r := &objectRule{fewest: s.MinProperties, most: s.MaxProperties, required: s.Required, others: c.generic(s.AdditionalProperties)}
+	r := &objectRule{fewest: s.MinProperties, most: s.MaxProperties, required: s.Required,
+		others: c.generic(s.AdditionalProperties)}
 	for name, property := range s.Properties {
 		if property.ReadOnly { // it is not an input
 			r.required = slices.DeleteFunc(slices.Clone(r.required), func(required string) bool { return required == name })
@@ -257,7 +258,8 @@ func isBuiltIn(t reflect.Type, format string) bool {
 	if t == nil {
 		return false
 	}
-	return format == "date-time" && t == timeType() || format == "byte" && t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8
+	return format == "date-time" && t == timeType() || format == "byte" && t.Kind() == reflect.Slice &&
+		t.Elem().Kind() == reflect.Uint8
 }
 
 // pruned removes from a rule for a Go type whatever restricts nothing, so that it is not visited, and returns nil if

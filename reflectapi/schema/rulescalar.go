@@ -184,7 +184,8 @@ func (l *limit) compare(v reflect.Value) int {
 // divides reports whether a number is a multiple of the limit. A float is one if a multiple rounds to it: it does not
 // show all digits that were written.
 func (l *limit) divides(v reflect.Value) bool {
-	if f, exact := float(v); exact && l.isNear && math.Abs(f) <= exactBelow && f == math.Trunc(f) && l.near == math.Trunc(l.near) {
+	if f, exact := float(v); exact && l.isNear && math.Abs(f) <= exactBelow && f == math.Trunc(f) &&
+		l.near == math.Trunc(l.near) {
 		return math.Mod(f, l.near) == 0
 	}
 	multiple := rational(v)
@@ -205,8 +206,9 @@ func (l *limit) divides(v reflect.Value) bool {
 // numbers returns the rule for numbers, nil if nothing restricts them.
 func numbers(s *Schema, t reflect.Type) *numberRule {
 	r := &numberRule{
-		low: newLimit(s.Minimum), above: s.ExclusiveMinimum, high: newLimit(s.Maximum), below: s.ExclusiveMaximum, multiple: newLimit(s.MultipleOf),
-		int32s: t == nil && s.Format == "int32",
+		low: newLimit(s.Minimum), above: s.ExclusiveMinimum, high: newLimit(s.Maximum), below: s.ExclusiveMaximum,
+		multiple: newLimit(s.MultipleOf),
+		int32s:   t == nil && s.Format == "int32",
 	}
 	if t != nil { // what the type ensures need not be checked
 		low, high := rangeOf(t)

@@ -78,15 +78,21 @@ func (*Raw) MarshalJSON() ([]byte, error) { return []byte(`[1,{"a":null}]`), nil
 
 var leaves = []reflect.Type{
 	reflect.TypeFor[bool](), reflect.TypeFor[string](), reflect.TypeFor[any](),
-	reflect.TypeFor[int](), reflect.TypeFor[int8](), reflect.TypeFor[int16](), reflect.TypeFor[int32](), reflect.TypeFor[int64](),
-	reflect.TypeFor[uint](), reflect.TypeFor[uint8](), reflect.TypeFor[uint16](), reflect.TypeFor[uint32](), reflect.TypeFor[uint64](),
+	reflect.TypeFor[int](), reflect.TypeFor[int8](), reflect.TypeFor[int16](), reflect.TypeFor[int32](),
+	reflect.TypeFor[int64](),
+	reflect.TypeFor[uint](), reflect.TypeFor[uint8](), reflect.TypeFor[uint16](), reflect.TypeFor[uint32](),
+	reflect.TypeFor[uint64](),
 	reflect.TypeFor[float32](), reflect.TypeFor[float64](),
 	reflect.TypeFor[time.Time](), reflect.TypeFor[time.Duration](), reflect.TypeFor[netip.Addr](),
-	reflect.TypeFor[[]byte](), reflect.TypeFor[[3]byte](), reflect.TypeFor[json.RawMessage](), reflect.TypeFor[Raw](), reflect.TypeFor[Text](),
-	reflect.TypeFor[Color](), reflect.TypeFor[Hash](), reflect.TypeFor[Tags](), reflect.TypeFor[Point](), reflect.TypeFor[Tree](), reflect.TypeFor[greeting.Point](),
+	reflect.TypeFor[[]byte](), reflect.TypeFor[[3]byte](), reflect.TypeFor[json.RawMessage](), reflect.TypeFor[Raw](),
+	reflect.TypeFor[Text](),
+	reflect.TypeFor[Color](), reflect.TypeFor[Hash](), reflect.TypeFor[Tags](), reflect.TypeFor[Point](),
+	reflect.TypeFor[Tree](), reflect.TypeFor[greeting.Point](),
 	reflect.TypeFor[Page[Point]](), reflect.TypeFor[Page[*greeting.Point]](), reflect.TypeFor[Pair[int8, []Color]](),
-	reflect.TypeFor[Base](), reflect.TypeFor[Shadows](), reflect.TypeFor[Deeper](), reflect.TypeFor[Twice](), reflect.TypeFor[ByName](),
-	reflect.TypeFor[Tagless](), reflect.TypeFor[TagWins](), reflect.TypeFor[json.Number](), reflect.TypeFor[Numbers](), reflect.TypeFor[struct{}](),
+	reflect.TypeFor[Base](), reflect.TypeFor[Shadows](), reflect.TypeFor[Deeper](), reflect.TypeFor[Twice](),
+	reflect.TypeFor[ByName](),
+	reflect.TypeFor[Tagless](), reflect.TypeFor[TagWins](), reflect.TypeFor[json.Number](), reflect.TypeFor[Numbers](),
+	reflect.TypeFor[struct{}](),
 }
 
 var keys = []reflect.Type{
@@ -216,7 +222,8 @@ func randomStruct(t *rapid.T, depth int) reflect.Type {
 	fields := make([]reflect.StructField, rapid.IntRange(0, 4).Draw(t, "fields"))
 	for i := range fields {
 		tag := rapid.SampledFrom([]string{
-			"", `json:"%s"`, `json:"%s,omitempty"`, `json:",omitzero"`, `json:"%s" jsonschema:"description=a field"`, `json:"%s" jsonschema:"nullable"`,
+			"", `json:"%s"`, `json:"%s,omitempty"`, `json:",omitzero"`, `json:"%s" jsonschema:"description=a field"`,
+			`json:"%s" jsonschema:"nullable"`,
 		}).Draw(t, "tag")
 		fields[i] = reflect.StructField{
 			Name: fmt.Sprintf("Field%d", i),

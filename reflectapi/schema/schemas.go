@@ -273,12 +273,13 @@ type Schema struct {
 	Ref         string `json:"$ref,omitempty"` // "#/components/schemas/Point"
 	Title       string `json:"title,omitempty"`
 	Description string `json:"description,omitempty"`
-	Type        string `json:"type,omitempty"`     // string, number, integer, boolean, array, object
-	Format      string `json:"format,omitempty"`   // int64, double, date-time, byte, …
-	Nullable    bool   `json:"nullable,omitempty"` // beside a type: also null; a schema without a type allows null unless another keyword forbids it
-	Default     any    `json:"default,omitempty"`
-	Example     any    `json:"example,omitempty"`
-	Enum        []any  `json:"enum,omitempty"`
+	Type        string `json:"type,omitempty"`   // string, number, integer, boolean, array, object
+	Format      string `json:"format,omitempty"` // int64, double, date-time, byte, …
+	// beside a type: also null; a schema without a type allows null unless another keyword forbids it
+	Nullable bool  `json:"nullable,omitempty"`
+	Default  any   `json:"default,omitempty"`
+	Example  any   `json:"example,omitempty"`
+	Enum     []any `json:"enum,omitempty"`
 
 	MultipleOf       Number `json:"multipleOf,omitzero"`
 	Minimum          Number `json:"minimum,omitzero"`
@@ -399,7 +400,8 @@ func (s *Schemas) reflector() *jsonschema.Reflector {
 // promotedFields returns the members that JSON shows for a struct that embeds others, or has tags that jsonschema
 // misreads. It reads them last, which corrects shadowed names: it takes the last field of a name, JSON the shallowest.
 func promotedFields(t reflect.Type) []reflect.StructField {
-	if !slices.ContainsFunc(slices.Collect(t.Fields()), func(f reflect.StructField) bool { return embeds(f) || isDash(f) || withChoices(f.Tag) != f.Tag }) {
+	if !slices.ContainsFunc(slices.Collect(t.Fields()),
+		func(f reflect.StructField) bool { return embeds(f) || isDash(f) || withChoices(f.Tag) != f.Tag }) {
 		return nil
 	}
 	var fields []reflect.StructField

@@ -45,7 +45,8 @@ func TestSchemas_NamesakesStayApart(t *testing.T) {
 		}
 	}
 	names := slices.Sorted(maps.Keys(schemas.Components()))
-	want := []string{"Gr__e", "Pair_Level_map_string_Point", "Point", "outer", "schema_test.Point", "schema_test.Point2", "schema_test.Tree"}
+	want := []string{"Gr__e", "Pair_Level_map_string_Point", "Point", "outer", "schema_test.Point", "schema_test.Point2",
+		"schema_test.Tree"}
 	if !slices.Equal(names, want) {
 		t.Errorf("components %q", names)
 	}
@@ -102,8 +103,10 @@ func TestSchemas_TypesThatDescribeThemselves(t *testing.T) {
 		want  string
 	}{
 		{Described{}, `{"Described":{"type":"string","enum":["described"]}}`},
-		{Extended{}, `{"Extended":{"description":"extended","type":"object","properties":{"count":{"type":"integer","format":"int64","nullable":true},"more":{"type":"boolean"}}}}`},
-		{Aliased{}, `{"Point":{"type":"object","properties":{"x":{"type":"number","format":"double"},"y":{"type":"number","format":"double"}}}}`},
+		{Extended{},
+			`{"Extended":{"description":"extended","type":"object","properties":{"count":{"type":"integer","format":"int64","nullable":true},"more":{"type":"boolean"}}}}`},
+		{Aliased{},
+			`{"Point":{"type":"object","properties":{"x":{"type":"number","format":"double"},"y":{"type":"number","format":"double"}}}}`},
 		{Substituted{}, `{"Substituted":{"type":"object","properties":{"a":{"type":"array","items":{"type":"string"}}}}}`},
 	} {
 		schemas := schema.NewSchemas()
@@ -153,7 +156,8 @@ func TestSchemas_Distinct(t *testing.T) {
 	}
 	own := []string{reflect.TypeFor[Point]().PkgPath()}
 	want := []string{
-		"Point", "Tree", "github.com.busline.busline.reflectapi.schema_test.Page_github.com_busline_busline_reflectapi_testdata_greeting.Point_",
+		"Point", "Tree",
+		"github.com.busline.busline.reflectapi.schema_test.Page_github.com_busline_busline_reflectapi_testdata_greeting.Point_",
 		"github.com.busline.busline.reflectapi.schema_test.Page_github.com_busline_busline_reflectapi_schema_test.Point_",
 		"testdata.greeting.Point", "greeting.v2.Point",
 	}

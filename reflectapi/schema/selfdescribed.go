@@ -28,10 +28,12 @@ const extendMethod = "JSONSchemaExtend(*jsonschema.Schema), with jsonschema from
 
 func schemaMethods() []schemaMethod {
 	return []schemaMethod{
-		{"JSONSchema", reflect.TypeFor[interface{ JSONSchema() *jsonschema.Schema }](), "JSONSchema() *jsonschema.Schema, with jsonschema from github.com/invopop/jsonschema", true},
+		{"JSONSchema", reflect.TypeFor[interface{ JSONSchema() *jsonschema.Schema }](),
+			"JSONSchema() *jsonschema.Schema, with jsonschema from github.com/invopop/jsonschema", true},
 		{"JSONSchemaExtend", reflect.TypeFor[interface{ JSONSchemaExtend(*jsonschema.Schema) }](), extendMethod, false},
 		{"JSONSchemaAlias", reflect.TypeFor[interface{ JSONSchemaAlias() any }](), "JSONSchemaAlias() any", true},
-		{"JSONSchemaProperty", reflect.TypeFor[interface{ JSONSchemaProperty(string) any }](), "JSONSchemaProperty(string) any", true},
+		{"JSONSchemaProperty", reflect.TypeFor[interface{ JSONSchemaProperty(string) any }](),
+			"JSONSchemaProperty(string) any", true},
 	}
 }
 
@@ -74,7 +76,8 @@ func ignoredMethods(t reflect.Type) error {
 		if !reflect.PointerTo(t).Implements(m.of) {
 			reason = "it is a " + declared.Type().String()
 		}
-		errs = append(errs, fmt.Errorf("type %v: its method %s is ignored, because %s: declare it as func (%s) %s", t, m.name, reason, gotype.PlainName(declarer), m.written))
+		errs = append(errs, fmt.Errorf("type %v: its method %s is ignored, because %s: declare it as func (%s) %s", t, m.name,
+			reason, gotype.PlainName(declarer), m.written))
 	}
 	return errors.Join(errs...)
 }

@@ -60,12 +60,19 @@ func TestSchema_MethodsIgnored(t *testing.T) {
 		{reflect.TypeFor[pointed](), ofInt},
 		{reflect.TypeFor[[]*pointed](), ofInt},
 		{reflect.TypeFor[holder](), ofInt},
-		{reflect.TypeFor[foreign](), "type schema_test.foreign" + because + "is a func(*schema_test.otherSchema): declare it as func (foreign)" + extend},
-		{reflect.TypeFor[byValue](), "type schema_test.byValue" + because + "is a func(jsonschema.Schema): declare it as func (byValue)" + extend},
-		{reflect.TypeFor[whole](), "type schema_test.whole: its method JSONSchema is ignored, because it is a func() (*jsonschema.Schema, bool): declare it as func (whole) JSONSchema() *jsonschema.Schema, with jsonschema from github.com/invopop/jsonschema"},
-		{reflect.TypeFor[aliasing](), "type schema_test.aliasing: its method JSONSchemaAlias is ignored, because it is a func() string: declare it as func (aliasing) JSONSchemaAlias() any"},
-		{reflect.TypeFor[wrapper](), "type schema_test.wrapper" + because + "has a pointer receiver: declare it as func (Closed)" + extend},
-		{reflect.TypeFor[parent](), "type schema_test.Pointed" + because + "has a pointer receiver: declare it as func (Pointed)" + extend},
+		{reflect.TypeFor[foreign](), "type schema_test.foreign" + because +
+			"is a func(*schema_test.otherSchema): declare it as func (foreign)" + extend},
+		{reflect.TypeFor[byValue](), "type schema_test.byValue" + because +
+			"is a func(jsonschema.Schema): declare it as func (byValue)" + extend},
+		{reflect.TypeFor[whole](), "type schema_test.whole: its method JSONSchema is ignored, " +
+			"because it is a func() (*jsonschema.Schema, bool): declare it as func (whole) JSONSchema() *jsonschema.Schema, " +
+			"with jsonschema from github.com/invopop/jsonschema"},
+		{reflect.TypeFor[aliasing](), "type schema_test.aliasing: its method JSONSchemaAlias is ignored, " +
+			"because it is a func() string: declare it as func (aliasing) JSONSchemaAlias() any"},
+		{reflect.TypeFor[wrapper](), "type schema_test.wrapper" + because +
+			"has a pointer receiver: declare it as func (Closed)" + extend},
+		{reflect.TypeFor[parent](), "type schema_test.Pointed" + because +
+			"has a pointer receiver: declare it as func (Pointed)" + extend},
 	} {
 		_, err := schema.ConstraintsOf(test.typ)
 		if got := errorText(err); got != test.want {
@@ -101,7 +108,8 @@ func TestConstraints_TypeOfWhatReadsAnything(t *testing.T) {
 		{reflect.TypeFor[document](), map[string]any{}, nil},
 		{reflect.TypeFor[document](), "text", []schema.Violation{{Detail: "expects an object"}}},
 		{reflect.TypeFor[settings](), map[string]any{"size": 1.0}, nil},
-		{reflect.TypeFor[settings](), map[string]any{"size": "large"}, []schema.Violation{{Path: "size", Detail: "expects an integer"}}},
+		{reflect.TypeFor[settings](), map[string]any{"size": "large"},
+			[]schema.Violation{{Path: "size", Detail: "expects an integer"}}},
 	} {
 		constraints, err := schema.ConstraintsOf(test.typ)
 		require.NoError(t, err)
@@ -137,7 +145,8 @@ func TestConstraints_OwnDefinitions(t *testing.T) {
 	sent := map[string]any{"Other": map[string]any{"X": 1.0}, "Family": map[string]any{
 		"name": "Ada", "children": []any{map[string]any{"name": 1.0}},
 	}}
-	assert.Equal(t, []schema.Violation{{Path: "Family.children[0].name", Detail: "expects a string"}}, constraints.CheckJSON(sent))
+	assert.Equal(t, []schema.Violation{{Path: "Family.children[0].name", Detail: "expects a string"}},
+		constraints.CheckJSON(sent))
 }
 
 // TestConstraints_EscapedReference: a reference is a JSON Pointer in a URI, in which a name may be escaped.
@@ -146,7 +155,8 @@ func TestConstraints_EscapedReference(t *testing.T) {
 	constraints, err := schema.ConstraintsOf(reflect.TypeFor[escaped]())
 	require.NoError(t, err)
 	for _, key := range []string{"tilde", "slash", "percent"} {
-		assert.Equal(t, []schema.Violation{{Path: key, Detail: "expects a string"}}, constraints.CheckJSON(map[string]any{key: 1.0}), key)
+		assert.Equal(t, []schema.Violation{{Path: key, Detail: "expects a string"}},
+			constraints.CheckJSON(map[string]any{key: 1.0}), key)
 	}
 }
 
@@ -174,7 +184,8 @@ type (
 func (conditional) JSONSchema() *jsonschema.Schema {
 	inner := &jsonschema.Schema{PropertyNames: &jsonschema.Schema{MaxLength: new(uint64)}}
 	inner.Not = inner // contains itself
-	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{inner}, If: jsonschema.TrueSchema, Ref: "https://example.com/card.json"}
+	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{inner}, If: jsonschema.TrueSchema,
+		Ref: "https://example.com/card.json"}
 }
 func (conditional2) JSONSchema() *jsonschema.Schema { return conditional{}.JSONSchema() }
 func (*conditional2) UnmarshalJSON([]byte) error    { return nil }
@@ -193,7 +204,8 @@ func TestDescribe_UnenforcedKeywords(t *testing.T) {
 	t.Parallel()
 	service, err := reflectapi.Describe(describing{}, reflectapi.ParamNames("Check", "one, two, three", "four"))
 	require.NoError(t, err)
-	const why = ", which OpenAPI 3.0.0 cannot say and nothing checks: check it in an UnmarshalJSON of the type, or say it in other keywords"
+	const why = ", which OpenAPI 3.0.0 cannot say and nothing checks: check it in an UnmarshalJSON of the type, " +
+		"or say it in other keywords"
 	assert.Equal(t, []string{
 		"type schema_test.conditional: its schema has a $ref elsewhere, if, propertyNames" + why,
 		"type schema_test.extended: its schema has contains" + why,

@@ -43,7 +43,8 @@ func (suiteValue) JSONSchema() *jsonschema.Schema { return suiteSchema }
 // 25.
 func TestSuite(t *testing.T) {
 	roots := filepath.SplitList(os.Getenv("SUITES"))
-	require.NotEmpty(t, roots, "SUITES is not set: set it to directories of the JSON Schema Test Suite, one for each draft")
+	require.NotEmpty(t, roots,
+		"SUITES is not set: set it to directories of the JSON Schema Test Suite, one for each draft")
 	found := map[string]bool{}
 	for _, root := range roots {
 		t.Run(filepath.Base(root), func(t *testing.T) { runSuite(t, root, found) })
@@ -254,7 +255,8 @@ var suiteDifferences = map[string]string{
 	"items/items and subitems":            leftOut,
 	"items/items with boolean schemas":    leftOut,
 	"patternProperties":                   leftOut,
-	"additionalProperties/additionalProperties being false does not allow other properties": leftOut, // but for patternProperties
+	// but for patternProperties
+	"additionalProperties/additionalProperties being false does not allow other properties": leftOut,
 	"additionalProperties/non-ASCII pattern with additionalProperties":                      leftOut,
 	"properties/properties, patternProperties, additionalProperties interaction":            leftOut,
 

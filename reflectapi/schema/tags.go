@@ -93,7 +93,8 @@ func tagParts(tag string) []string {
 // isChoice reports whether a part of a tag after an enum is one more of its values: it is not a keyword, nor like one.
 func isChoice(part string) bool {
 	flags := []string{"required", "nullable", "omitempty"}
-	return part != "" && part == strings.TrimSpace(part) && !strings.Contains(part, "=") && KeywordLike(part) == "" && similar.DidYouMean(part, flags) == ""
+	return part != "" && part == strings.TrimSpace(part) && !strings.Contains(part, "=") && KeywordLike(part) == "" &&
+		similar.DidYouMean(part, flags) == ""
 }
 
 // withChoices returns the tag of a field with its enum as jsonschema reads it: enum=a,enum=b.
@@ -112,8 +113,10 @@ func withChoices(tag reflect.StructTag) reflect.StructTag {
 // overrides reports whether an earlier part of a tag sets the same keyword, of which only the last one counts.
 func overrides(part string, earlier []string) bool {
 	key, _, assigned := strings.Cut(part, "=")
-	isList := slices.Contains([]string{"enum", "example", "default"}, key) || strings.HasPrefix(key, "oneof_") || strings.HasPrefix(key, "anyof_")
-	return assigned && !isList && slices.ContainsFunc(earlier, func(other string) bool { return strings.HasPrefix(other, key+"=") })
+	isList := slices.Contains([]string{"enum", "example", "default"}, key) || strings.HasPrefix(key, "oneof_") ||
+		strings.HasPrefix(key, "anyof_")
+	return assigned && !isList && slices.ContainsFunc(earlier,
+		func(other string) bool { return strings.HasPrefix(other, key+"=") })
 }
 
 // tagProblem says what is wrong with one part of a tag, and what to do; "" if it is fine.
@@ -153,7 +156,8 @@ func tagProblem(part string, f reflect.StructField) string {
 
 // anywhere returns the keywords that every type may have.
 func anywhere() []string {
-	return []string{"title", "description", "readOnly", "type", "anchor", "oneof_required", "anyof_required", "oneof_ref", "oneof_type", "anyof_ref", "anyof_type"}
+	return []string{"title", "description", "readOnly", "type", "anchor", "oneof_required", "anyof_required", "oneof_ref",
+		"oneof_type", "anyof_ref", "anyof_type"}
 }
 
 // keywords returns the keywords that jsonschema reads for a JSON type.
@@ -162,7 +166,8 @@ func keywords(class string) []string {
 	case "string":
 		return []string{"minLength", "maxLength", "pattern", "format", "writeOnly", "default", "example", "enum"}
 	case "number", "integer":
-		return []string{"multipleOf", "minimum", "maximum", "exclusiveMaximum", "exclusiveMinimum", "default", "example", "enum"}
+		return []string{"multipleOf", "minimum", "maximum", "exclusiveMaximum", "exclusiveMinimum", "default",
+			"example", "enum"}
 	case "array":
 		return []string{"minItems", "maxItems", "uniqueItems", "default", "format", "pattern"}
 	case "boolean":
@@ -314,5 +319,6 @@ func TagProblem(field reflect.StructField) string {
 
 // HasDefault reports whether a jsonschema tag declares a default.
 func HasDefault(tag reflect.StructTag) bool {
-	return slices.ContainsFunc(tagParts(tag.Get("jsonschema")), func(part string) bool { return strings.HasPrefix(part, "default=") })
+	return slices.ContainsFunc(tagParts(tag.Get("jsonschema")),
+		func(part string) bool { return strings.HasPrefix(part, "default=") })
 }

@@ -93,7 +93,8 @@ func ignoredTags(methods []Values) (warnings []string) {
 func asymmetricTypes(methods []Values) (warnings []string) {
 	newVisited().each(argsOf(methods), func(t reflect.Type) {
 		if missing, does := missingMethod(t); missing != "" {
-			warnings = append(warnings, fmt.Sprintf("type %v: it %s itself without a method %sText or %sJSON, so that callers who send what the document says get 400: add one", t, does, missing, missing))
+			warnings = append(warnings, fmt.Sprintf("type %v: it %s itself without a method %sText or %sJSON, "+
+				"so that callers who send what the document says get 400: add one", t, does, missing, missing))
 		}
 	})
 	return warnings
@@ -109,8 +110,10 @@ func unenforcedKeywords(methods []Values) (warnings []string) {
 		keywords := map[string]bool{}
 		collectUnenforced(ownSchema(t), keywords, map[*jsonschema.Schema]bool{nil: true})
 		if len(keywords) > 0 {
-			warnings = append(warnings, fmt.Sprintf("type %v: its schema has %s, which OpenAPI 3.0.0 cannot say and nothing checks: "+
-				"check it in an UnmarshalJSON of the type, or say it in other keywords", t, strings.Join(slices.Sorted(maps.Keys(keywords)), ", ")))
+			warnings = append(warnings,
+				fmt.Sprintf("type %v: its schema has %s, which OpenAPI 3.0.0 cannot say and nothing checks: "+
+					"check it in an UnmarshalJSON of the type, or say it in other keywords", t,
+					strings.Join(slices.Sorted(maps.Keys(keywords)), ", ")))
 		}
 	})
 	return warnings
@@ -121,7 +124,8 @@ func unenforcedKeywords(methods []Values) (warnings []string) {
 func lostFields(methods []Values) (warnings []string) {
 	newVisited().each(allOf(methods), func(t reflect.Type) {
 		if writer, lost := fieldsBeside(t); len(lost) > 0 {
-			warnings = append(warnings, fmt.Sprintf("type %v: its JSON is that of the embedded %v, without %s: declare the %[2]v as a field with a name, or write a MarshalJSON and an UnmarshalJSON",
+			warnings = append(warnings, fmt.Sprintf("type %v: its JSON is that of the embedded %v, without %s: "+
+				"declare the %[2]v as a field with a name, or write a MarshalJSON and an UnmarshalJSON",
 				t, writer, strings.Join(lost, ", ")))
 		}
 	})
@@ -182,7 +186,8 @@ func collectUnenforced(s *jsonschema.Schema, keywords map[string]bool, seen map[
 			keywords[keyword] = true
 		}
 	}
-	below := slices.Concat(s.AllOf, s.AnyOf, s.OneOf, []*jsonschema.Schema{s.Not, s.Items, s.AdditionalProperties}, slices.Collect(maps.Values(s.Definitions)))
+	below := slices.Concat(s.AllOf, s.AnyOf, s.OneOf, []*jsonschema.Schema{s.Not, s.Items, s.AdditionalProperties},
+		slices.Collect(maps.Values(s.Definitions)))
 	if s.Properties != nil {
 		below = slices.AppendSeq(below, s.Properties.ValuesFromOldest())
 	}
@@ -195,7 +200,8 @@ func misspelledTagsOf(t reflect.Type) (errs []error) {
 	for f := range t.Fields() {
 		keys, rest := tagKeys(f.Tag)
 		if rest != "" && strings.Contains(strings.ToLower(rest), "json") && !isLeftOut(f) {
-			errs = append(errs, fmt.Errorf("field %v.%s: the tag %s is read by nothing: write `json:\"name\" jsonschema:\"minLength=1\"`, with quotes and without blanks", t, f.Name, rest))
+			errs = append(errs, fmt.Errorf("field %v.%s: the tag %s is read by nothing: "+
+				"write `json:\"name\" jsonschema:\"minLength=1\"`, with quotes and without blanks", t, f.Name, rest))
 		}
 		for _, key := range keys {
 			if meant := meantKey(key); meant != "" && !isLeftOut(f) {
@@ -216,7 +222,8 @@ func meantKey(key string) string {
 	case key == "json", key == schema, strings.HasPrefix(key, schema+"_"): // which jsonschema reads, too
 		return ""
 	case string(letters) == "jnos", plain == "son", // the letters of json, or those without the first one
-		strings.HasPrefix(plain, "j") && strings.HasSuffix(plain, "n") && similar.Name(plain, []string{"json"}) != "": // jason and jsonn; json5 and bson exist
+		// jason and jsonn; json5 and bson exist
+		strings.HasPrefix(plain, "j") && strings.HasSuffix(plain, "n") && similar.Name(plain, []string{"json"}) != "":
 		return "json"
 	case len(plain) >= len(schema)-2 && similar.Name(plain, []string{schema}) != "":
 		return schema
@@ -233,10 +240,14 @@ func ignoredTagsOf(t reflect.Type, checked bool) (warnings []string) {
 			continue
 		}
 		for _, option := range unknownOptions(f) {
-			warnings = append(warnings, fmt.Sprintf("field %v.%s: the json option %q is ignored: use one of omitempty, omitzero, string, %s, or remove it", t, f.Name, option, strictjson.EmbedOption))
+			warnings = append(warnings,
+				fmt.Sprintf("field %v.%s: the json option %q is ignored: use one of omitempty, omitzero, string, %s, or remove it",
+					t, f.Name, option, strictjson.EmbedOption))
 		}
-		if hasString := slices.Contains(strings.Split(f.Tag.Get("json"), ",")[1:], "string"); hasString && !mayBeQuoted(f.Type) {
-			warnings = append(warnings, fmt.Sprintf("field %v.%s: the json option string is ignored on a %v: remove it", t, f.Name, f.Type))
+		if hasString := slices.Contains(strings.Split(f.Tag.Get("json"), ",")[1:], "string"); hasString &&
+			!mayBeQuoted(f.Type) {
+			warnings = append(warnings, fmt.Sprintf("field %v.%s: the json option string is ignored on a %v: remove it", t,
+				f.Name, f.Type))
 		}
 		keys, _ := tagKeys(f.Tag)
 		others := slices.Contains(keys, "validate") || slices.Contains(keys, "binding") // of gin
@@ -245,7 +256,8 @@ func ignoredTagsOf(t reflect.Type, checked bool) (warnings []string) {
 		}
 	}
 	if len(rules) > 0 {
-		warnings = append(warnings, fmt.Sprintf("type %v: the validate or binding tag of %s is ignored: write the rules in jsonschema tags, such as jsonschema:\"minLength=1\"", t, strings.Join(rules, ", ")))
+		warnings = append(warnings, fmt.Sprintf("type %v: the validate or binding tag of %s is ignored: "+
+			"write the rules in jsonschema tags, such as jsonschema:\"minLength=1\"", t, strings.Join(rules, ", ")))
 	}
 	return warnings
 }
@@ -255,7 +267,8 @@ func unknownOptions(f reflect.StructField) (unknown []string) {
 	_, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 	for option := range strings.SplitSeq(options, ",") {
 		switch {
-		case option == "", strings.HasPrefix(option, "case:"), slices.Contains([]string{"omitempty", "omitzero", "string", strictjson.EmbedOption}, option):
+		case option == "", strings.HasPrefix(option, "case:"),
+			slices.Contains([]string{"omitempty", "omitzero", "string", strictjson.EmbedOption}, option):
 		case option == "inline" && f.Anonymous: // says what is so in any case
 		default:
 			unknown = append(unknown, option)

@@ -58,7 +58,8 @@ func FuzzCopier(f *testing.F) {
 			compareCopies(t, from, &struct{}{}, anyCase, limit)
 			compareCopies(t, struct{ A, B string }{text, text}, &struct{ A string }{}, anyCase, limit)
 		}
-		compareFill(t, map[string]any{"number": number, "small": int64(int8(number)), "count": number, "ratio": ratio, "text": text}, limit)
+		compareFill(t, map[string]any{"number": number, "small": int64(int8(number)), "count": number, "ratio": ratio,
+			"text": text}, limit)
 		compareFill(t, map[string]any{"flag": flag, "single": ratio, "none": text, "inner": number}, limit)
 		compareFill(t, map[string]any{text: number, "Number": number, "text": flag, "ratio": number}, limit)
 	})
@@ -144,7 +145,8 @@ func TestNewCopier(t *testing.T) {
 		{number{}, 1, false, false},
 		{1, number{}, false, false},
 	} {
-		if got := strictjson.NewCopier(reflect.TypeOf(test.from), reflect.TypeOf(test.to), test.anyCase) != nil; got != test.want {
+		if got := strictjson.NewCopier(reflect.TypeOf(test.from), reflect.TypeOf(test.to),
+			test.anyCase) != nil; got != test.want {
 			t.Errorf("from %T to %T (any case: %t): %t", test.from, test.to, test.anyCase, got)
 		}
 	}
@@ -181,7 +183,8 @@ func TestNewCopier_Partial(t *testing.T) {
 		Sum int
 		In  inner
 	}
-	none, sum, all := reflect.TypeFor[struct{ Total int }](), reflect.TypeFor[struct{ Sum int }](), reflect.TypeFor[whole]()
+	none, sum := reflect.TypeFor[struct{ Total int }](), reflect.TypeFor[struct{ Sum int }]()
+	all := reflect.TypeFor[whole]()
 	assert.Nil(t, strictjson.NewCopier(all, none, false))
 	assert.True(t, strictjson.NewCopier(all, sum, false).Partial())
 	assert.False(t, strictjson.NewCopier(sum, all, false).Partial())

@@ -194,7 +194,8 @@ func rangeOf(t reflect.Type) string {
 // distinguish elements from members with numbers as names. If data cannot be parsed as far as that, the remaining parts
 // are taken for members. It parses data only up to that place.
 func Path(data []byte, pointer string) string {
-	decoder := jsontext.NewDecoder(bytes.NewReader(data), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	decoder := jsontext.NewDecoder(bytes.NewReader(data), jsontext.AllowDuplicateNames(true),
+		jsontext.AllowInvalidUTF8(true))
 	var path []byte
 	for step := range jsontext.Pointer(pointer).Tokens() {
 		if decoder.PeekKind() == '[' {

@@ -19,7 +19,8 @@ func unmarshalScanned(data []byte, v any, more json.Options) error {
 	}
 	plan := *planFor(v)
 	numbers, _ := json.GetOption(plan.read, json.WithUnmarshalers)
-	plan.readLong = json.JoinOptions(plan.read, json.WithUnmarshalers(json.JoinUnmarshalers(json.UnmarshalFromFunc(unmarshalAny), numbers)))
+	plan.readLong = json.JoinOptions(plan.read,
+		json.WithUnmarshalers(json.JoinUnmarshalers(json.UnmarshalFromFunc(unmarshalAny), numbers)))
 	return text.unmarshal(v, &plan, more)
 }
 

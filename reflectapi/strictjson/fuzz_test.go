@@ -20,7 +20,8 @@ import (
 func FuzzUnmarshal(f *testing.F) {
 	for _, seed := range []string{
 		`null`, `{}`, `[]`, `"\ud83d\ude00"`, `-0`, `1e400`, `{"a":1,"a":2}`, `{"a":{"b":[1,2.5,true]}} `, "\"\xff\"",
-		`{"x":1}{"x":2}`, `[[[[`, `"\u0000"`, `01`, `[1,]`, "\ufeff1", `[9007199254740993,-9223372036854775809,{"a":10000000000000000.5}]`,
+		`{"x":1}{"x":2}`, `[[[[`, `"\u0000"`, `01`, `[1,]`, "\ufeff1",
+		`[9007199254740993,-9223372036854775809,{"a":10000000000000000.5}]`,
 		strings.Repeat("2", 400),
 	} {
 		f.Add([]byte(seed))
@@ -107,16 +108,21 @@ func planTargets() []any {
 	seven := 7
 	return []any{
 		new(flat), new(sample), new(point), new([]flat), new([]string), new(string), new(float64), new(*point),
-		&flat{X: 1, Name: "a", Bytes: []byte("abc"), Pointer: &seven, Tags: []string{"a", "b"}, At: &point{1, 2}, Shelf: shelf{Next: &point{3, 4}, Books: []string{"c"}}},
+		&flat{X: 1, Name: "a", Bytes: []byte("abc"), Pointer: &seven, Tags: []string{"a", "b"}, At: &point{1, 2},
+			Shelf: shelf{Next: &point{3, 4}, Books: []string{"c"}}},
 	}
 }
 
 var planSeeds = []string{
-	`{}`, `null`, `[]`, `"a"`, `1.5`, ` { "x" : 1 , "name" : "a" } `, `{"x":1,"x":2}`, `{"y":1,"y":2}`, `{"X":1,"x":2}`, `{"SMALL":-128}`,
+	`{}`, `null`, `[]`, `"a"`, `1.5`, ` { "x" : 1 , "name" : "a" } `, `{"x":1,"x":2}`, `{"y":1,"y":2}`, `{"X":1,"x":2}`,
+	`{"SMALL":-128}`,
 	`{"small":127,"count":18446744073709551615,"tiny":255,"price":1e-7,"single":0.1,"flag":true,"bytes":"AQI=","when":"2024-05-06T07:08:09.5Z","wait":-1,"pointer":5}`,
-	`{"name":"\"\\\/\b\f\n\r\t\u00e9😀\ud83d\ude00"}`, "{\"name\":\"\xff\"}", `{"bytes":"AQ\n="}`, `{"bytes":"AR=="}`, `{"when":"2024-05-06T07:08:09+02:00"}`, `{"when":"2024-05-06t24:00:60z"}`,
-	`{"tags":["a",null,"b"],"points":[{"X":1},{"Y":-0}],"at":{"X":1,"Y":{}},"rows":[[1],[]]}`, `{"at":{"X":5},"shelf":{"next":{"Y":6},"books":["d","e","f"]}}`,
-	`{"shelf":{"number":0,"Ratio":-0.0,"corner":{"X":1}},"open":[1],"attrs":{"a":1}}`, `{"price":9007199254740993,"other":01}`, `[{"x":1},{"x":2,"tags":[]}]`,
+	`{"name":"\"\\\/\b\f\n\r\t\u00e9😀\ud83d\ude00"}`, "{\"name\":\"\xff\"}", `{"bytes":"AQ\n="}`, `{"bytes":"AR=="}`,
+	`{"when":"2024-05-06T07:08:09+02:00"}`, `{"when":"2024-05-06t24:00:60z"}`,
+	`{"tags":["a",null,"b"],"points":[{"X":1},{"Y":-0}],"at":{"X":1,"Y":{}},"rows":[[1],[]]}`,
+	`{"at":{"X":5},"shelf":{"next":{"Y":6},"books":["d","e","f"]}}`,
+	`{"shelf":{"number":0,"Ratio":-0.0,"corner":{"X":1}},"open":[1],"attrs":{"a":1}}`,
+	`{"price":9007199254740993,"other":01}`, `[{"x":1},{"x":2,"tags":[]}]`,
 }
 
 // FuzzUnmarshalShortcuts holds Unmarshal against the JSON library alone: the result and the error do not depend on
@@ -163,15 +169,18 @@ func FuzzPlainEncode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string, number int, count uint64, ratio float64, blob []byte, seconds int64) {
 		zone := time.FixedZone("", number%100_000)
 		value := flat{
-			X: number, Small: int8(number), Count: count, Tiny: uint8(count), Price: ratio, Single: float32(ratio), Name: text, Flag: number > 0, Bytes: blob,
-			When: time.Unix(seconds, int64(count%1e9)).In(zone), Wait: time.Duration(seconds), Pointer: &number, Tags: []string{text, ""}, At: &point{number, 1},
+			X: number, Small: int8(number), Count: count, Tiny: uint8(count), Price: ratio, Single: float32(ratio), Name: text,
+			Flag: number > 0, Bytes: blob,
+			When: time.Unix(seconds, int64(count%1e9)).In(zone), Wait: time.Duration(seconds), Pointer: &number,
+			Tags: []string{text, ""}, At: &point{number, 1},
 			Shelf: shelf{Number: number, Ratio: ratio, Label: text, Open: count > 0, Map: map[string]any{text: ratio}},
 			Open:  []any{text, blob, float32(ratio)}, Attrs: map[string]any{text: number, "a": value(count), "b": point{}},
 		}
 		comparePlainWriting(t, value)
 		comparePlainWriting(t, &value)
 		comparePlainWriting(t, arguments{"text": text, text: count, "ratio": ratio, "blob": blob, "when": value.When})
-		for _, part := range []any{text, number, ratio, float32(ratio), blob, value.When} { // each alone, as one that is not plain spoils the rest
+		// each alone, as one that is not plain spoils the rest
+		for _, part := range []any{text, number, ratio, float32(ratio), blob, value.When} {
 			comparePlainWriting(t, part)
 		}
 	})

@@ -61,7 +61,8 @@ func needsIntegers(err error) bool {
 	var wanted reflect.Type
 	if semantic, ok := errors.AsType[*json.SemanticError](err); ok && semantic.JSONKind == '0' {
 		wanted = semantic.GoType
-	} else if typeErr, ok := errors.AsType[*legacy.UnmarshalTypeError](err); ok && strings.HasPrefix(typeErr.Value, "number ") {
+	} else if typeErr, ok := errors.AsType[*legacy.UnmarshalTypeError](err); ok &&
+		strings.HasPrefix(typeErr.Value, "number ") {
 		wanted = typeErr.Type
 	}
 	if wanted == nil {

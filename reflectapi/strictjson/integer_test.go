@@ -55,8 +55,10 @@ func TestUnmarshal_Integers(t *testing.T) {
 		Never  *float32 `json:"never"`
 	}
 	var got order
-	require.NoError(t, strictjson.Unmarshal([]byte(`{"note":"1.0 \"2e1","amount":1e3,"small":2.0,"price":1.50,"all":[1,2.0,-3e0],"any":[4.0,1e30]}`), &got))
-	assert.Equal(t, order{Amount: 1000, Small: 2, Price: 1.5, All: []int64{1, 2, -3}, Note: `1.0 "2e1`, Any: []any{4.0, 1e30}}, got)
+	require.NoError(t,
+		strictjson.Unmarshal([]byte(`{"note":"1.0 \"2e1","amount":1e3,"small":2.0,"price":1.50,"all":[1,2.0,-3e0],"any":[4.0,1e30]}`), &got))
+	assert.Equal(t, order{Amount: 1000, Small: 2, Price: 1.5, All: []int64{1, 2, -3}, Note: `1.0 "2e1`,
+		Any: []any{4.0, 1e30}}, got)
 
 	var plain struct{ Large int64 }
 	require.NoError(t, strictjson.Unmarshal([]byte(`{"Large":1e18}`), &plain))
@@ -97,7 +99,8 @@ func TestUnmarshal_Quoted(t *testing.T) {
 		Number json.Number `json:"number,string"`
 		Plain  int         `json:"plain"`
 	}
-	require.NoError(t, strictjson.Unmarshal([]byte(`{"amount":"7","small":"7","price":"7","number":"7","plain":7}`), new(order)))
+	require.NoError(t, strictjson.Unmarshal([]byte(`{"amount":"7","small":"7","price":"7","number":"7","plain":7}`),
+		new(order)))
 	for text, want := range map[string]string{
 		`{"amount":7}`:   "/amount expects an integer in quotes",
 		`{"amount":"x"}`: "/amount expects an integer in quotes",

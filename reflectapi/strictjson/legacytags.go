@@ -84,7 +84,8 @@ func HasLegacyTags(t reflect.Type) bool {
 			return true
 		case f.Anonymous && name == "" && kind != reflect.Struct:
 			return true
-		case slices.Contains(strings.Split(options, ","), "string") && !isNumberKind(kind) && pointedTo(f.Type) != reflect.TypeFor[stdjson.Number]():
+		case slices.Contains(strings.Split(options, ","), "string") && !isNumberKind(kind) &&
+			pointedTo(f.Type) != reflect.TypeFor[stdjson.Number]():
 			return true
 		}
 	}

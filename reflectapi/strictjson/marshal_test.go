@@ -114,12 +114,18 @@ func TestPlan_Writes(t *testing.T) {
 	t.Parallel()
 	seven, zone := 7, time.FixedZone("", -5400)
 	for _, value := range []any{
-		flat{}, &flat{}, (*flat)(nil), struct{}{}, 5, "a", true, 1.5, []byte("a"), time.Unix(0, 1).In(zone), []string(nil), []string{}, []string{"a", "b"},
-		flat{X: math.MinInt, Small: -128, Count: math.MaxUint64, Tiny: 255, Flag: true, Bytes: []byte{1, 2}, Wait: time.Second, Pointer: &seven, Tags: []string{"", "b"}},
-		flat{Name: "\x00\x01\b\t\n\f\r\x1f\"\\/<&>\x7fäöü😀\u2028\ufffd", Points: []point{{}, {1, 2}}, At: &point{3, 4}, Rows: [][]int{nil, {1, 2}}},
-		flat{Shelf: shelf{Number: 1, Ratio: math.Copysign(0, -1), Label: "a", Books: []string{"b"}, Next: &point{}, Any: 0, Map: map[string]any{"a": nil}, Open: true}},
-		flat{When: time.Date(2024, 5, 6, 7, 8, 9, 5, time.UTC), Open: flat{}, Attrs: map[string]any{"b": 1, "a": []any{1.5, "c", nil}, "": map[string]any{}}},
-		arguments{}, arguments(nil), arguments{"x": 5, "y": uint8(6), "name": "a\"b", "at": point{1, 2}, "to": &point{}, "tags": []string{"a"}, "none": nil, "f": float32(0.1)},
+		flat{}, &flat{}, (*flat)(nil), struct{}{}, 5, "a", true, 1.5, []byte("a"), time.Unix(0, 1).In(zone), []string(nil),
+		[]string{}, []string{"a", "b"},
+		flat{X: math.MinInt, Small: -128, Count: math.MaxUint64, Tiny: 255, Flag: true, Bytes: []byte{1, 2},
+			Wait: time.Second, Pointer: &seven, Tags: []string{"", "b"}},
+		flat{Name: "\x00\x01\b\t\n\f\r\x1f\"\\/<&>\x7fäöü😀\u2028\ufffd", Points: []point{{}, {1, 2}}, At: &point{3, 4},
+			Rows: [][]int{nil, {1, 2}}},
+		flat{Shelf: shelf{Number: 1, Ratio: math.Copysign(0, -1), Label: "a", Books: []string{"b"}, Next: &point{}, Any: 0,
+			Map: map[string]any{"a": nil}, Open: true}},
+		flat{When: time.Date(2024, 5, 6, 7, 8, 9, 5, time.UTC), Open: flat{},
+			Attrs: map[string]any{"b": 1, "a": []any{1.5, "c", nil}, "": map[string]any{}}},
+		arguments{}, arguments(nil), arguments{"x": 5, "y": uint8(6), "name": "a\"b", "at": point{1, 2}, "to": &point{},
+			"tags": []string{"a"}, "none": nil, "f": float32(0.1)},
 		arguments{"1": 1, "2": 2, "3": 3, "4": 4, "5": 5, "6": 6, "7": 7, "8": 8, "9": 9, "10": 10, "ü": 11},
 	} {
 		plan := strictjson.PlanOf(reflect.TypeOf(value))
@@ -154,7 +160,8 @@ func TestPlan_GuessesWithinBounds(t *testing.T) {
 // TestPlan_WritesFloats is about where a number gets an exponent.
 func TestPlan_WritesFloats(t *testing.T) {
 	t.Parallel()
-	for _, value := range []float64{0, 1, -1.5, 1e20, 1e21, 123456789e13, 1e-5, 1e-6, 9.99e-7, 1e-7, 1e-10, 1e100, math.MaxFloat64, math.SmallestNonzeroFloat64, math.MaxFloat32, 0.1} {
+	for _, value := range []float64{0, 1, -1.5, 1e20, 1e21, 123456789e13, 1e-5, 1e-6, 9.99e-7, 1e-7, 1e-10, 1e100,
+		math.MaxFloat64, math.SmallestNonzeroFloat64, math.MaxFloat32, 0.1} {
 		for _, value := range []any{value, -value, float32(value), -float32(value)} {
 			got, plain := strictjson.PlanOf(reflect.TypeOf(value)).MarshalPlain(reflect.ValueOf(value))
 			want, err := strictjson.MarshalStrictly(value)
@@ -208,9 +215,12 @@ func TestPlan_LeavesTypes(t *testing.T) {
 	cycle := []any{nil}
 	cycle[0] = cycle
 	for _, value := range []any{
-		selfReader(1), selfWriter(1), new(selfWriter), []namedByte{1}, [2]int{}, map[string]int{}, map[int]any{}, json.RawMessage(`1`),
-		list{}, loop(nil), embedder{}, quoted{}, strange{}, silent{}, omitting{}, mistaken("x"), mistaken("A", "x"), mistaken("A", "B"), cycle, math.NaN(), "\xff", "\n\xff",
-		arguments{"a": math.Inf(1)}, arguments{"\xff": 1}, arguments{"a": make(chan int)}, []any{selfWriter(1)}, time.Unix(1<<60, 0), struct{ Any error }{},
+		selfReader(1), selfWriter(1), new(selfWriter), []namedByte{1}, [2]int{}, map[string]int{}, map[int]any{},
+		json.RawMessage(`1`),
+		list{}, loop(nil), embedder{}, quoted{}, strange{}, silent{}, omitting{}, mistaken("x"), mistaken("A", "x"),
+		mistaken("A", "B"), cycle, math.NaN(), "\xff", "\n\xff",
+		arguments{"a": math.Inf(1)}, arguments{"\xff": 1}, arguments{"a": make(chan int)}, []any{selfWriter(1)},
+		time.Unix(1<<60, 0), struct{ Any error }{},
 	} {
 		if got, plain := strictjson.PlanOf(reflect.TypeOf(value)).MarshalPlain(reflect.ValueOf(value)); plain {
 			t.Errorf("%T was written as %s", value, got)

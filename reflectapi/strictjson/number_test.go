@@ -71,9 +71,11 @@ func TestNumber_Refuses(t *testing.T) {
 		}
 	}
 	for data, want := range map[string]string{
-		`{"plain":"1"}`: "/plain expects a number", `{"plain":true}`: "/plain expects a number", `{"list":[1,{}]}`: "/list/1 expects a number",
-		`{"quoted":1}`: "/quoted expects a number in quotes", `{"quoted":"x"}`: "/quoted expects a number in quotes", `{"plain":-}`: "/plain is not valid JSON at byte 10",
-		`{"plain":`: "/plain is not valid JSON: it ends too early",
+		`{"plain":"1"}`: "/plain expects a number", `{"plain":true}`: "/plain expects a number",
+		`{"list":[1,{}]}`: "/list/1 expects a number",
+		`{"quoted":1}`:    "/quoted expects a number in quotes", `{"quoted":"x"}`: "/quoted expects a number in quotes",
+		`{"plain":-}`: "/plain is not valid JSON at byte 10",
+		`{"plain":`:   "/plain is not valid JSON: it ends too early",
 	} {
 		err := strictjson.Unmarshal([]byte(data), new(numbered))
 		assert.EqualError(t, err, want, "Unmarshal(%s)", data)

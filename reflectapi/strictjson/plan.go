@@ -65,7 +65,8 @@ func newPlan(t reflect.Type) *Plan {
 		p.read = json.JoinOptions(common, json.WithUnmarshalers(numbers))
 	}
 	if mayReadAny(t, make(map[reflect.Type]bool)) {
-		p.readLong = json.JoinOptions(common, json.WithUnmarshalers(json.JoinUnmarshalers(json.UnmarshalFromFunc(unmarshalAny), numbers)))
+		p.readLong = json.JoinOptions(common,
+			json.WithUnmarshalers(json.JoinUnmarshalers(json.UnmarshalFromFunc(unmarshalAny), numbers)))
 	}
 	return p
 }
@@ -255,7 +256,8 @@ func (c compiler) field(source reflect.StructField) (f field, shown, plain bool)
 func isPlainName(name string) bool {
 	for i := range len(name) {
 		c := name[i]
-		if lower := c | ('a' - 'A'); (lower < 'a' || 'z' < lower) && (c < '0' || '9' < c) && c != '_' && c != '-' && c != '.' {
+		if lower := c | ('a' - 'A'); (lower < 'a' || 'z' < lower) && (c < '0' || '9' < c) && c != '_' &&
+			c != '-' && c != '.' {
 			return false
 		}
 	}

@@ -94,11 +94,16 @@ type all struct {
 func planTypes() []reflect.Type {
 	var types []reflect.Type
 	for _, value := range []any{
-		all{}, []all{}, flat{}, shelf{}, point{}, true, int8(0), uint(0), uintptr(0), float32(0), 0.0, "", []byte{}, [3]byte{}, [2]int{}, stdjson.Number(""), stdjson.RawMessage{},
-		time.Time{}, time.Duration(0), namedTime{}, namedWait(0), namedBytes{}, []namedByte{}, namedList{}, namedMap{}, map[string]any{}, map[string]int{}, map[int]string{}, map[namedText]any{}, map[string]anything{},
-		valueWriter{}, &pointerWriter{}, []pointerWriter{}, textWriter(""), textAppender(0), streamWriter{}, jsonReader{}, streamReader(0), anyWriter{}, anyReader{}, color(0), netip.Addr{},
-		struct{ W []valueWriter }{}, struct{ P *pointerWriter }{}, struct{ T map[string]textWriter }{}, struct{ S *streamReader }{}, struct{ C []color }{},
-		struct{ point }{}, struct{ *point }{}, struct{ At point }{}, struct{ time.Time }{}, struct{ a int }{}, struct{ error }{}, list{}, []any{}, []error{}, struct{ Any anything }{},
+		all{}, []all{}, flat{}, shelf{}, point{}, true, int8(0), uint(0), uintptr(0), float32(0), 0.0, "", []byte{},
+		[3]byte{}, [2]int{}, stdjson.Number(""), stdjson.RawMessage{},
+		time.Time{}, time.Duration(0), namedTime{}, namedWait(0), namedBytes{}, []namedByte{}, namedList{}, namedMap{},
+		map[string]any{}, map[string]int{}, map[int]string{}, map[namedText]any{}, map[string]anything{},
+		valueWriter{}, &pointerWriter{}, []pointerWriter{}, textWriter(""), textAppender(0), streamWriter{}, jsonReader{},
+		streamReader(0), anyWriter{}, anyReader{}, color(0), netip.Addr{},
+		struct{ W []valueWriter }{}, struct{ P *pointerWriter }{}, struct{ T map[string]textWriter }{},
+		struct{ S *streamReader }{}, struct{ C []color }{},
+		struct{ point }{}, struct{ *point }{}, struct{ At point }{}, struct{ time.Time }{}, struct{ a int }{},
+		struct{ error }{}, list{}, []any{}, []error{}, struct{ Any anything }{},
 		struct {
 			X int    `json:"x,string"`
 			Y []int  `json:"y,omitzero"`
@@ -148,7 +153,8 @@ func (f filler) fill(v reflect.Value, depth int) {
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
 		v.SetUint(f.Uint64() >> f.IntN(64) >> (64 - v.Type().Bits()))
 	case reflect.Float32, reflect.Float64:
-		v.SetFloat(pick(f, 0, 1.5, -2, math.Copysign(0, -1), 1e-7, 1e21, math.MaxFloat32, 16777217, 1e300, math.Float64frombits(f.Uint64())))
+		v.SetFloat(pick(f, 0, 1.5, -2, math.Copysign(0, -1), 1e-7, 1e21, math.MaxFloat32, 16777217, 1e300,
+			math.Float64frombits(f.Uint64())))
 	case reflect.String:
 		v.SetString(pick(f, "a", "5", "\n\"\\\x00", "é\u2028<&>", strings.Repeat("long", 10), "\xff", "\x7f😀"))
 	case reflect.Slice:
@@ -168,7 +174,8 @@ func (f filler) fill(v reflect.Value, depth int) {
 	case reflect.Struct:
 		if v.Type() == reflect.TypeFor[time.Time]() {
 			zone := time.FixedZone("", pick(f, 0, 3600, -5400, 1, 86400, -200_000))
-			v.Set(reflect.ValueOf(pick(f, time.Unix(int64(f.Uint32()), int64(f.IntN(1e9))).In(zone), time.Unix(5, 0).UTC(), time.Unix(1<<40, 0))))
+			v.Set(reflect.ValueOf(pick(f, time.Unix(int64(f.Uint32()), int64(f.IntN(1e9))).In(zone), time.Unix(5, 0).UTC(),
+				time.Unix(1<<40, 0))))
 			return
 		}
 		for _, field := range v.Fields() {
@@ -210,9 +217,13 @@ func (f filler) bend(text string) string {
 			return text
 		}
 		word := words[f.IntN(len(words))]
-		other := pick(f, "null", "-0", "-0.0", "1e2", "1.0", "-1", "128", "65536", "9223372036854775808", "9007199254740993", "18446744073709551616", "1e400", "1e-400", "3.5e38", "01", "0x1", "1E+2", "true", `""`, `"5"`, `"a"`,
-			`"\ud83d\ude00"`, `"\ud800"`, `"\u2028\u0000"`, `"\/\b\u00e9"`, "\"\x01\"", "\"\xff\"", `"AQI="`, `"AR=="`, `"AQ=="`, `"AQ\n="`, `"2024-05-06T07:08:09Z"`, `"2024-05-06T07:08:09.123456789+23:59"`, `"2024-05-06T07:08:60Z"`,
-			"{}", "[]", "[null]", "[{}]", "[1,2]", `{"X":1,"X":2}`, `{"x":1,"X":2}`, `{"a":{"b":[]}}`, " null\t", strings.Repeat("1", 40), strings.Repeat("[", 70), strings.ToUpper(word), strings.ToLower(word), word+","+word, word[1:], word+" ")
+		other := pick(f, "null", "-0", "-0.0", "1e2", "1.0", "-1", "128", "65536", "9223372036854775808", "9007199254740993",
+			"18446744073709551616", "1e400", "1e-400", "3.5e38", "01", "0x1", "1E+2", "true", `""`, `"5"`, `"a"`,
+			`"\ud83d\ude00"`, `"\ud800"`, `"\u2028\u0000"`, `"\/\b\u00e9"`, "\"\x01\"", "\"\xff\"", `"AQI="`, `"AR=="`, `"AQ=="`,
+			`"AQ\n="`, `"2024-05-06T07:08:09Z"`, `"2024-05-06T07:08:09.123456789+23:59"`, `"2024-05-06T07:08:60Z"`,
+			"{}", "[]", "[null]", "[{}]", "[1,2]", `{"X":1,"X":2}`, `{"x":1,"X":2}`, `{"a":{"b":[]}}`, " null\t",
+			strings.Repeat("1", 40), strings.Repeat("[", 70), strings.ToUpper(word), strings.ToLower(word), word+","+word,
+			word[1:], word+" ")
 		text = strings.Replace(text, word, other, 1+f.IntN(2))
 	}
 	return text + pick(f, "", "", "", "", " ", "x", "\x00", "}")

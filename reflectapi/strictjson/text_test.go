@@ -70,7 +70,8 @@ func TestScan_Refuses(t *testing.T) {
 // FuzzScan holds that no value is read that was not counted, also of what turns out to be no JSON.
 func FuzzScan(f *testing.F) {
 	for _, seed := range []string{
-		`{"a":1}`, `[1,"a",[],{}]`, `{"a":{"b":[{"c":""}]},"d":null} `, `[{},{}:::`, `{"a" : "b" , "c":["d"]}`, `"a":"b"`, `{{}:1}`, `[,"a"]`, `["":`,
+		`{"a":1}`, `[1,"a",[],{}]`, `{"a":{"b":[{"c":""}]},"d":null} `, `[{},{}:::`, `{"a" : "b" , "c":["d"]}`, `"a":"b"`,
+		`{{}:1}`, `[,"a"]`, `["":`,
 	} {
 		f.Add([]byte(seed))
 	}
@@ -83,7 +84,8 @@ func FuzzScan(f *testing.F) {
 		refused := text.Unmarshal(&value)
 		got, read := countsOf(text), counts{elements: 1}
 		read.count(value)
-		if refused == nil && got.elements == read.elements && got.members == read.members && got.containers == read.containers && got.filled >= read.filled {
+		if refused == nil && got.elements == read.elements && got.members == read.members &&
+			got.containers == read.containers && got.filled >= read.filled {
 			return
 		}
 		// A string before a colon that makes the text no JSON is taken for a name, and the reader leaves an empty element
@@ -145,7 +147,8 @@ func TestPath(t *testing.T) {
 
 // FuzzPath: whatever is wrong with a text, its place is found without an error of our own.
 func FuzzPath(f *testing.F) {
-	for _, data := range []string{`{"tags":["a",1]}`, `{"child":{"child":{"x":true}}}`, `{"attr":{"a/b":"c"}}`, `[1,`, `{"a":{"b":[1,{"c":1,"c":2}]}}`} {
+	for _, data := range []string{`{"tags":["a",1]}`, `{"child":{"child":{"x":true}}}`, `{"attr":{"a/b":"c"}}`, `[1,`,
+		`{"a":{"b":[1,{"c":1,"c":2}]}}`} {
 		f.Add([]byte(data))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

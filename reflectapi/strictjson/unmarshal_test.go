@@ -138,9 +138,12 @@ func TestUnmarshal_Refuses(t *testing.T) {
 		{"no base64", `{"bytes":"#"}`, "/bytes", "expects a base64 string"},
 		{"an array for bytes", `{"bytes":[1]}`, "/bytes", "expects a base64 string"},
 		{"no base64 for a type of bytes", `{"key":"#"}`, "/key", "expects a base64 string"},
-		{"a key of another type", `{"days":{"1":1, "may" : 2}}`, "/days/may", "has a key of the wrong type: it expects an integer"},
-		{"a key over 8 bits", `{"days":{"300":1}}`, "/days/300", "has a key of the wrong type: it expects an integer from -128 to 127"},
-		{"a key that a type refuses", `{"colors":{"#secret":1}}`, "/colors/#secret", "has a key of the wrong type: it expects a valid color"},
+		{"a key of another type", `{"days":{"1":1, "may" : 2}}`, "/days/may",
+			"has a key of the wrong type: it expects an integer"},
+		{"a key over 8 bits", `{"days":{"300":1}}`, "/days/300",
+			"has a key of the wrong type: it expects an integer from -128 to 127"},
+		{"a key that a type refuses", `{"colors":{"#secret":1}}`, "/colors/#secret",
+			"has a key of the wrong type: it expects a valid color"},
 		{"a text under a key", `{"days":{"1":"2"}}`, "/days/1", "expects an integer"},
 		{"a map with another kind of value", `{"attr":{"a/b":"c"}}`, "/attr/a~1b", "expects an integer"},
 		{"no time", `{"when":"yesterday"}`, "/when", "expects a date and time such as 2006-01-02T15:04:05Z (RFC 3339)"},
@@ -194,13 +197,15 @@ func TestUnmarshal_TakesPlain(t *testing.T) {
 		{`{"name":"\ud83d\ude00"}`, flat{Name: "😀"}},
 		{`{"name":"<&>` + "\u2028\x7f" + `"}`, flat{Name: "<&>\u2028\x7f"}},
 		{`{"flag":true,"bytes":"AQI=","when":"2024-05-06T07:08:09.5Z","wait":1500,"pointer":7}`,
-			flat{Flag: true, Bytes: []byte{1, 2}, When: time.Date(2024, 5, 6, 7, 8, 9, 500000000, time.UTC), Wait: 1500, Pointer: &seven}},
+			flat{Flag: true, Bytes: []byte{1, 2}, When: time.Date(2024, 5, 6, 7, 8, 9, 500000000, time.UTC), Wait: 1500,
+				Pointer: &seven}},
 		{`{"bytes":""}`, flat{Bytes: []byte{}}},
 		{`{"tags":[],"rows":[[],[1,2,3,4,5],null],"points":[{"X":1,"Y":2},{},null],"at":{"Y":3}}`,
 			flat{Tags: []string{}, Rows: [][]int{{}, {1, 2, 3, 4, 5}, nil}, Points: []point{{1, 2}, {}, {}}, At: &point{Y: 3}}},
 		{`{"x":null,"flag":null,"name":null,"bytes":null,"tags":null,"at":null,"when":null,"shelf":null,"open":null,"attrs":null}`, flat{}},
 		{`{"unknown":1,"X":"a","other":false,"Name":-2.5,"y":{},"z":[],"\u0041":"\u0041","y\n":1,"ü":1}`, flat{}},
-		{`{"shelf":{"Ratio":0.5,"corner":{"X":1},"books":["a"]}}`, flat{Shelf: shelf{Ratio: 0.5, Corner: point{X: 1}, Books: []string{"a"}}}},
+		{`{"shelf":{"Ratio":0.5,"corner":{"X":1},"books":["a"]}}`,
+			flat{Shelf: shelf{Ratio: 0.5, Corner: point{X: 1}, Books: []string{"a"}}}},
 		{`{"open":1,"attrs":{}}`, flat{Open: 1.0, Attrs: map[string]any{}}},
 	}
 	for _, test := range tests {
@@ -267,7 +272,8 @@ func TestUnmarshal_RefusesPlain(t *testing.T) {
 		{`{"at":[]}`, "/at", "expects an object"},
 	} {
 		err := strictjson.Unmarshal([]byte(test.data), new(flat))
-		if got, ok := errors.AsType[*strictjson.Error](err); !ok || *got != (strictjson.Error{Pointer: test.pointer, Detail: test.detail}) {
+		if got, ok := errors.AsType[*strictjson.Error](err); !ok ||
+			*got != (strictjson.Error{Pointer: test.pointer, Detail: test.detail}) {
 			t.Errorf("Unmarshal(%.40q) = %v, want %q: %q", test.data, err, test.pointer, test.detail)
 		}
 	}

@@ -57,7 +57,8 @@ func TestBuild_SamePath(t *testing.T) {
 	t.Parallel()
 	known := endpoints(t)
 	event := func(action asyncapi.Action, publisher string, endpoint *restmap.Endpoint) *asyncapi.Event {
-		return &asyncapi.Event{Action: action, Publisher: publisher, Name: "on-grown", Endpoint: endpoint, Address: string(action) + "." + publisher}
+		return &asyncapi.Event{Action: action, Publisher: publisher, Name: "on-grown", Endpoint: endpoint,
+			Address: string(action) + "." + publisher}
 	}
 	d, err := asyncapi.Build(asyncapi.Service{Host: "a.example", Events: []*asyncapi.Event{
 		event(asyncapi.Receive, "a.example", known["OnGrown"]), event(asyncapi.Send, "a.example", known["OnGrown"]),
@@ -66,7 +67,8 @@ func TestBuild_SamePath(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, d.Operations, 4)
 	assert.Equal(t, "send.a.example", d.Channels["a.example/on-grown"].Address)
-	assert.Equal(t, "receive.b.example", d.Channels["b.example/on-grown"].Address, "the subscriber alone knows the arguments")
+	assert.Equal(t, "receive.b.example", d.Channels["b.example/on-grown"].Address,
+		"the subscriber alone knows the arguments")
 	assert.Equal(t, "#/components/schemas/OnGrown_in", d.Channels["a.example/on-grown"].Messages["OnGrown"].Payload.Ref)
 	assert.Equal(t, "#/components/schemas/OnGrown2_in", d.Channels["b.example/on-grown"].Messages["OnGrown2"].Payload.Ref)
 	parsed, err := asyncapi.Parse([]byte(text(t, d)))
@@ -109,13 +111,18 @@ func TestParse_Refuses(t *testing.T) {
 		{"no JSON", "x", "AsyncAPI document: "},
 		{"another version", `{"asyncapi":"2.6.0"}`, "AsyncAPI document: its version is not 3.0"},
 		{"no title", `{"asyncapi":"3.0.0"}`, "AsyncAPI document: it has no title or no version"},
-		{"channel", head + `"channels":{"a":null}}`, `AsyncAPI document: channel "a": is not named like orders.example/on-ordered`},
+		{"channel", head + `"channels":{"a":null}}`,
+			`AsyncAPI document: channel "a": is not named like orders.example/on-ordered`},
 		{"no messages", head + `"channels":{"a/b":{}}}`, `AsyncAPI document: channel "a/b": has no messages`},
-		{"null message", head + `"channels":{"a/b":{"messages":{"m":null}}}}`, `AsyncAPI document: channel "a/b": message "m" is null`},
-		{"null parameter", head + `"channels":{"a/b":{"messages":{"m":{}},"parameters":{"p":null}}}}`, `AsyncAPI document: channel "a/b": parameter "p" is null`},
+		{"null message", head + `"channels":{"a/b":{"messages":{"m":null}}}}`,
+			`AsyncAPI document: channel "a/b": message "m" is null`},
+		{"null parameter", head + `"channels":{"a/b":{"messages":{"m":{}},"parameters":{"p":null}}}}`,
+			`AsyncAPI document: channel "a/b": parameter "p" is null`},
 		{"null operation", head + channels + `"operations":{"o":null}}`, `AsyncAPI document: operation "o": is null`},
-		{"action", head + channels + `"operations":{"o":{"action":"reply"}}}`, `AsyncAPI document: operation "o": its action "reply" is neither send nor receive`},
-		{"no channel", head + channels + `"operations":{"o":{"action":"send","channel":{"$ref":"#/channels/a~1c"}}}}`, `AsyncAPI document: operation "o": there is no channel "#/channels/a~1c"`},
+		{"action", head + channels + `"operations":{"o":{"action":"reply"}}}`,
+			`AsyncAPI document: operation "o": its action "reply" is neither send nor receive`},
+		{"no channel", head + channels + `"operations":{"o":{"action":"send","channel":{"$ref":"#/channels/a~1c"}}}}`,
+			`AsyncAPI document: operation "o": there is no channel "#/channels/a~1c"`},
 		{"null schema", head + `"components":{"schemas":{"s":null}}}`, `AsyncAPI document: schema "s": is null`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -132,7 +139,8 @@ func TestMerge(t *testing.T) {
 	t.Parallel()
 	const schemas = `"components":{"schemas":{"In":{"type":"object","properties":{"next":{"$ref":"#/components/schemas/In"},"not":{"$ref":"elsewhere.json"}}},"Unused":{}}}`
 	document := func(host, address, action string) asyncapi.Member {
-		d, err := asyncapi.Parse([]byte(`{"asyncapi":"3.0.0","info":{"title":"` + host + `","version":"1"},"servers":{"nats":{"host":"h","protocol":"nats"}},
+		d, err := asyncapi.Parse([]byte(`{"asyncapi":"3.0.0","info":{"title":"` + host +
+			`","version":"1"},"servers":{"nats":{"host":"h","protocol":"nats"}},
 			"channels":{"b/on-x":{"address":"` + address + `","messages":{"m` + host + `":{"name":"m","payload":{"$ref":"#/components/schemas/In"}}}},"b/on-y":{"messages":{"m":{}}}},
 			"operations":{"any":{"action":"` + action + `","channel":{"$ref":"#/channels/b~1on-x"},"x-service":"z","x-claims":"secret"}},` + schemas + `}`))
 		require.NoError(t, err)
@@ -141,7 +149,8 @@ func TestMerge(t *testing.T) {
 	all := asyncapi.Merge(asyncapi.Info{Title: "all", LeftOut: []string{"d is left out."}}, []asyncapi.Member{
 		document("c", "of c", "receive"), document("b", "of b", "send"), document("a", "of a", "send"),
 	})
-	assert.JSONEq(t, `{"asyncapi":"3.0.0","info":{"title":"all","version":"0","description":"The events that the caller may see.","x-left-out":["d is left out."]},
+	assert.JSONEq(t,
+		`{"asyncapi":"3.0.0","info":{"title":"all","version":"0","description":"The events that the caller may see.","x-left-out":["d is left out."]},
 		"defaultContentType":"application/json",
 		"channels":{"b/on-x":{"address":"of b","messages":{"mb":{"name":"m","payload":{"$ref":"#/components/schemas/b_In"}}},"x-durable":false}},
 		"operations":{
@@ -149,7 +158,8 @@ func TestMerge(t *testing.T) {
 			"b_send_b_on-x":{"action":"send","summary":"b publishes on-x","channel":{"$ref":"#/channels/b~1on-x"},"messages":[{"$ref":"#/channels/b~1on-x/messages/mb"}],"x-service":"b","x-durable":false},
 			"c_receive_b_on-x":{"action":"receive","summary":"c subscribes to on-x of b","channel":{"$ref":"#/channels/b~1on-x"},"messages":[{"$ref":"#/channels/b~1on-x/messages/mb"}],"x-service":"c","x-durable":false}},
 		"components":{"schemas":{"b_In":{"type":"object","properties":{"next":{"$ref":"#/components/schemas/b_In"},"not":{}}}}}}`, text(t, all))
-	foreign := asyncapi.Merge(asyncapi.Info{Title: "all"}, []asyncapi.Member{document("c", "of c", "receive"), document("a", "of a", "send")})
+	foreign := asyncapi.Merge(asyncapi.Info{Title: "all"},
+		[]asyncapi.Member{document("c", "of c", "receive"), document("a", "of a", "send")})
 	assert.Equal(t, "of a", foreign.Channels["b/on-x"].Address, "what is published counts before what is subscribed to")
 }
 

@@ -49,7 +49,8 @@ func Build(service Service) (*Document, error) {
 		},
 		Channels: make(map[string]*Channel), Operations: make(map[string]*Operation),
 	}
-	events := slices.SortedStableFunc(slices.Values(service.Events), func(a, b *Event) int { return cmp.Compare(rank(a), rank(b)) })
+	events := slices.SortedStableFunc(slices.Values(service.Events),
+		func(a, b *Event) int { return cmp.Compare(rank(a), rank(b)) })
 	schemas, err := newPayloads(service.Host, events)
 	if err != nil {
 		return nil, err
@@ -60,7 +61,8 @@ func Build(service Service) (*Document, error) {
 		if d.Channels[id] == nil {
 			d.Channels[id] = carry.channel(schemas.channel(event))
 		}
-		d.Operations[operationID(service.Host, event.Action, event.Publisher, event.Name)] = newOperation(service.Host, event, d.Channels[id])
+		d.Operations[operationID(service.Host, event.Action, event.Publisher, event.Name)] = newOperation(service.Host, event,
+			d.Channels[id])
 	}
 	return d, nil
 }
@@ -82,7 +84,8 @@ const contentType = "application/json"
 func newOperation(host string, event *Event, channel *Channel) *Operation {
 	id := ChannelID(event.Publisher, event.Name)
 	o := &Operation{
-		Action: event.Action, Summary: summary(host, event.Action, event.Publisher, event.Name), Channel: channelReference(id),
+		Action: event.Action, Summary: summary(host, event.Action, event.Publisher, event.Name),
+		Channel:  channelReference(id),
 		Messages: messagesOf(id, channel), Service: host, Durable: event.Durable, Claims: event.Claims,
 	}
 	if event.Queue != "" {
@@ -129,7 +132,8 @@ func newPayloads(host string, events []*Event) (*payloads, error) {
 		if p.ports[event.Publisher] == 0 {
 			p.ports[event.Publisher] = len(p.ports) + 1
 		}
-		service.Endpoints = append(service.Endpoints, &openapi.EndpointDoc{Endpoint: event.Endpoint, Port: p.ports[event.Publisher]})
+		service.Endpoints = append(service.Endpoints,
+			&openapi.EndpointDoc{Endpoint: event.Endpoint, Port: p.ports[event.Publisher]})
 	}
 	var err error
 	p.document, err = openapi.Build(service)
@@ -148,17 +152,20 @@ func (p *payloads) components() map[string]*Schema {
 // channel describes the channel of an event.
 func (p *payloads) channel(event *Event) *Channel {
 	channel := &Channel{
-		Address: event.Address, Title: event.Name, Tags: []Tag{{Name: event.Publisher, Description: event.Doc}}, Durable: event.Durable, Key: event.Key,
+		Address: event.Address, Title: event.Name, Tags: []Tag{{Name: event.Publisher, Description: event.Doc}},
+		Durable: event.Durable, Key: event.Key,
 	}
 	if strings.Contains(event.Address, "{"+partition+"}") {
-		channel.Parameters = map[string]*Parameter{partition: {Description: "Events with equal keys are in one partition, in order.", Default: "0"}}
+		channel.Parameters = map[string]*Parameter{partition: {Description: "Events with equal keys are in one partition, " +
+			"in order.", Default: "0"}}
 	}
 	message := &Message{Name: event.Name, Summary: "The body of an HTTP/1.1 request.", ContentType: contentType}
 	if event.Endpoint != nil {
 		path := fmt.Sprintf("/%s:%d%s", p.host, p.ports[event.Publisher], event.Endpoint.Path())
 		operation := p.document.Paths[path].Post
 		payload := operation.RequestBody.Content[contentType].Schema
-		channel.Title, channel.Summary, channel.Description = event.Endpoint.Method.Name, operation.Summary, operation.Description
+		channel.Title = event.Endpoint.Method.Name
+		channel.Summary, channel.Description = operation.Summary, operation.Description
 		message.Name, message.Payload = operation.OperationID, convert(payload)
 		if example := p.example(payload); len(example) > 0 {
 			message.Examples = []Example{{Payload: example}}
@@ -192,7 +199,8 @@ func (p *payloads) resolve(schema *schema.Schema) *schema.Schema {
 	if wrapped := schema.Wrapped(); wrapped != nil {
 		schema = wrapped
 	}
-	if component := p.document.Components.Schemas[strings.TrimPrefix(schema.Ref, schemaPrefix)]; schema.Ref != "" && component != nil {
+	if component := p.document.Components.Schemas[strings.TrimPrefix(schema.Ref, schemaPrefix)]; schema.Ref != "" &&
+		component != nil {
 		return component
 	}
 	return schema

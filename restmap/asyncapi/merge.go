@@ -21,7 +21,8 @@ func Merge(info Info, members []Member) *Document {
 	info.Version = cmp.Or(info.Version, "0")
 	info.Description = cmp.Or(info.Description, "The events that the caller may see.")
 	d := &Document{
-		AsyncAPI: Version, Info: info, DefaultContentType: contentType, Channels: make(map[string]*Channel), Operations: make(map[string]*Operation),
+		AsyncAPI: Version, Info: info, DefaultContentType: contentType, Channels: make(map[string]*Channel),
+		Operations: make(map[string]*Operation),
 	}
 	members = slices.SortedFunc(slices.Values(members), func(a, b Member) int { return cmp.Compare(a.Host, b.Host) })
 	for _, best := range describedBest(members) {

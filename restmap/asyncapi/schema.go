@@ -104,8 +104,10 @@ func convert(from *schema.Schema) *Schema {
 		Title: from.Title, Description: from.Description, Format: from.Format, Default: from.Default, Enum: from.Enum,
 		MultipleOf: from.MultipleOf, MinLength: from.MinLength, MaxLength: from.MaxLength, Pattern: from.Pattern,
 		Items: convert(from.Items), MinItems: from.MinItems, MaxItems: from.MaxItems, UniqueItems: from.UniqueItems,
-		Required: from.Required, AdditionalProperties: convert(from.AdditionalProperties), MinProperties: from.MinProperties, MaxProperties: from.MaxProperties,
-		AllOf: convertAll(from.AllOf), AnyOf: convertAll(from.AnyOf), OneOf: convertAll(from.OneOf), Not: convert(from.Not),
+		Required: from.Required, AdditionalProperties: convert(from.AdditionalProperties), MinProperties: from.MinProperties,
+		MaxProperties: from.MaxProperties,
+		AllOf:         convertAll(from.AllOf), AnyOf: convertAll(from.AnyOf), OneOf: convertAll(from.OneOf),
+		Not:      convert(from.Not),
 		ReadOnly: from.ReadOnly, WriteOnly: from.WriteOnly, Deprecated: from.Deprecated,
 	}
 	if from.Properties != nil {
@@ -180,7 +182,8 @@ func (s *Schema) derive(refer func(s *Schema) *Schema) *Schema {
 		return derived
 	}
 	derived := *s
-	derived.Items, derived.AdditionalProperties, derived.Not = s.Items.derive(refer), s.AdditionalProperties.derive(refer), s.Not.derive(refer)
+	derived.Items, derived.Not = s.Items.derive(refer), s.Not.derive(refer)
+	derived.AdditionalProperties = s.AdditionalProperties.derive(refer)
 	derived.AllOf, derived.AnyOf, derived.OneOf = all(s.AllOf), all(s.AnyOf), all(s.OneOf)
 	derived.Properties = maps.Clone(s.Properties)
 	for name, property := range derived.Properties {

@@ -138,7 +138,8 @@ func (b *builder) document() *Document {
 		d.Tags = []Tag{{Name: b.service.Host, Description: b.service.Description}}
 	}
 	d.Components.Schemas = b.components()
-	return d.Filter(func(string, string, *Operation) bool { return true }) // removes the schemas that only unlisted operations used
+	// removes the schemas that only unlisted operations used
+	return d.Filter(func(string, string, *Operation) bool { return true })
 }
 
 // servers returns the only server of a document, none for "".
@@ -265,7 +266,8 @@ func (b *builder) describeWeb(l listed) error {
 	said := cmp.Or(l.endpoint.Web, new(WebDoc))
 	for _, query := range said.Query {
 		l.operation.Parameters = append(l.operation.Parameters, &Parameter{
-			Name: query.Name, In: "query", Required: query.Required, Description: query.Description, Schema: &schema.Schema{Type: "string"},
+			Name: query.Name, In: "query", Required: query.Required, Description: query.Description,
+			Schema: &schema.Schema{Type: "string"},
 		})
 	}
 	content := bodies(said.Consumes)
@@ -280,8 +282,9 @@ func (b *builder) describeWeb(l listed) error {
 		return err
 	}
 	l.operation.Responses = map[string]*Response{
-		"200":     {Description: "OK", Content: bodies(said.Produces)},
-		"default": {Description: "Error, or any other answer", Content: map[string]*MediaType{restmap.ProblemType: {Schema: problem}}},
+		"200": {Description: "OK", Content: bodies(said.Produces)},
+		"default": {Description: "Error, or any other answer",
+			Content: map[string]*MediaType{restmap.ProblemType: {Schema: problem}}},
 	}
 	return nil
 }
@@ -329,7 +332,8 @@ func addForm(content map[string]*MediaType, fields []reflectapi.FormField) error
 
 // HasBody reports whether requests of an HTTP method have a body: some of those for any method, "*", have one.
 func HasBody(method string) bool {
-	return !slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodDelete, http.MethodOptions, http.MethodTrace}, method)
+	return !slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodDelete, http.MethodOptions,
+		http.MethodTrace}, method)
 }
 
 // bodies describes a body of one of several media types. JSON may be any, everything else is text.
@@ -398,7 +402,8 @@ func (b *builder) describeOutput(l listed) error {
 // describeProblems adds a response for each status of the problems that a method declares.
 func (b *builder) describeProblems(operation *Operation, problems []reflectapi.Problem, common *schema.Schema) error {
 	for _, declared := range problems {
-		kind := &schema.Schema{Type: "object", Properties: map[string]*schema.Schema{"type": {Type: "string", Enum: []any{declared.Type}}}, Required: []string{"type"}}
+		kind := &schema.Schema{Type: "object", Properties: map[string]*schema.Schema{"type": {Type: "string",
+			Enum: []any{declared.Type}}}, Required: []string{"type"}}
 		problem := &schema.Schema{AllOf: []*schema.Schema{common, kind}}
 		if declared.Details != nil {
 			details, err := b.results.Of(declared.Details)
@@ -413,7 +418,8 @@ func (b *builder) describeProblems(operation *Operation, problems []reflectapi.P
 			if slices.Contains(ownProblems(), declared.Status) {
 				problem = &schema.Schema{AnyOf: []*schema.Schema{common, problem}}
 			}
-			response = &Response{Description: declared.Type, Content: map[string]*MediaType{restmap.ProblemType: {Schema: problem}}}
+			response = &Response{Description: declared.Type,
+				Content: map[string]*MediaType{restmap.ProblemType: {Schema: problem}}}
 			operation.Responses[status] = response
 			continue
 		}
@@ -431,8 +437,10 @@ func (b *builder) describeProblems(operation *Operation, problems []reflectapi.P
 // own answer.
 func ownProblems() []int {
 	return []int{
-		http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType,
-		http.StatusUnprocessableEntity, http.StatusInternalServerError, http.StatusServiceUnavailable, http.StatusGatewayTimeout, http.StatusLoopDetected,
+		http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestEntityTooLarge,
+		http.StatusUnsupportedMediaType,
+		http.StatusUnprocessableEntity, http.StatusInternalServerError, http.StatusServiceUnavailable,
+		http.StatusGatewayTimeout, http.StatusLoopDetected,
 	}
 }
 
@@ -449,7 +457,8 @@ func (b *builder) resultSchema(l listed) (*schema.Schema, error) {
 	if body := all.Properties[restmap.ResponseBody]; body != nil {
 		return body, nil
 	}
-	members := slices.DeleteFunc(slices.Clone(method.Results), func(v reflectapi.Value) bool { return v.Name == restmap.StatusCode })
+	members := slices.DeleteFunc(slices.Clone(method.Results),
+		func(v reflectapi.Value) bool { return v.Name == restmap.StatusCode })
 	return b.object(l.operation.OperationID+"_out", all, members), nil
 }
 
@@ -476,7 +485,8 @@ func (b *builder) describeInput(l listed) error {
 			l.operation.Parameters = append(l.operation.Parameters, pathParameter(argument.Name, schema))
 		default:
 			required := slices.Contains(all.Required, argument.Name)
-			l.operation.Parameters = append(l.operation.Parameters, b.queryParameters(l.endpoint.Endpoint, argument, schema, required)...)
+			l.operation.Parameters = append(l.operation.Parameters,
+				b.queryParameters(l.endpoint.Endpoint, argument, schema, required)...)
 		}
 	}
 	isCall := l.endpoint.Style == restmap.RPC && l.method == http.MethodPost
@@ -488,7 +498,8 @@ func (b *builder) describeInput(l listed) error {
 }
 
 // queryParameters describes an argument in the query: one parameter, or one for each member of a struct.
-func (b *builder) queryParameters(endpoint *restmap.Endpoint, argument restmap.Argument, schema *schema.Schema, required bool) (parameters []*Parameter) {
+func (b *builder) queryParameters(endpoint *restmap.Endpoint, argument restmap.Argument, schema *schema.Schema,
+	required bool) (parameters []*Parameter) {
 	for _, part := range endpoint.QueryParts(argument.Name) {
 		parameters = append(parameters, b.partParameter(part, argument.Name, schema, argument.Type.Kind() == reflect.Pointer))
 	}

@@ -89,7 +89,8 @@ func TestBuild_OfNothing(t *testing.T) {
 func TestBuild_KeepsMethodsApartThatShareAName(t *testing.T) {
 	t.Parallel()
 	document := products(t)
-	post, get := document.Paths["/products.example:443/count"].Post, document.Paths["/products.example:443/products/count"].Get
+	post := document.Paths["/products.example:443/count"].Post
+	get := document.Paths["/products.example:443/products/count"].Get
 	assert.Equal(t, "Count", post.OperationID)
 	assert.Equal(t, "CountREST", get.OperationID)
 	twice := build(t, openapi.Service{Host: "h.example", Port: 443, Endpoints: []*openapi.EndpointDoc{
@@ -114,7 +115,8 @@ func (Clashes) Get(p Problem, in Get_in, list []Problem) (out restmap.Problem) {
 
 func TestBuild_KeepsTypesApartThatShareAName(t *testing.T) {
 	t.Parallel()
-	document := build(t, openapi.Service{Host: "h.example", Port: 443, Endpoints: endpoints(t, Clashes{}, restmap.Options{})})
+	document := build(t, openapi.Service{Host: "h.example", Port: 443,
+		Endpoints: endpoints(t, Clashes{}, restmap.Options{})})
 	validate(t, document)
 	schemas := document.Components.Schemas
 	in := schemas["Get_in"].Properties
@@ -149,7 +151,8 @@ func (Reorder) Second() (own Schema, tag openapi.Tag)           { return }
 func TestBuild_ComponentNamesDoNotDependOnOrder(t *testing.T) {
 	t.Parallel()
 	for _, service := range []any{Orders{}, Reorder{}} {
-		document := build(t, openapi.Service{Host: "h.example", Port: 443, Endpoints: endpoints(t, service, restmap.Options{})})
+		document := build(t, openapi.Service{Host: "h.example", Port: 443,
+			Endpoints: endpoints(t, service, restmap.Options{})})
 		validate(t, document)
 		own, other := document.Components.Schemas["Schema"], document.Components.Schemas["schema.Schema"]
 		require.NotNil(t, own)
@@ -167,9 +170,10 @@ func (Unlisted) Purge() {}
 
 func TestBuild_Refuses(t *testing.T) {
 	t.Parallel()
-	_, err := openapi.Build(openapi.Service{Host: "h.example", Port: 443, Endpoints: endpoints(t, Unlisted{}, restmap.Options{
-		Methods: map[string]restmap.MethodOptions{"Purge": {HTTPMethod: "PURGE"}},
-	})})
+	_, err := openapi.Build(openapi.Service{Host: "h.example", Port: 443,
+		Endpoints: endpoints(t, Unlisted{}, restmap.Options{
+			Methods: map[string]restmap.MethodOptions{"Purge": {HTTPMethod: "PURGE"}},
+		})})
 	if err == nil {
 		t.Fatal("Build = nil, want errors")
 	}
@@ -237,7 +241,8 @@ func TestLive_ResponsesFitTheirDocument(t *testing.T) {
 		{"Times", nil},
 		{"Times", []any{time.Unix(1, 2), time.Second}},
 		{"Empty", nil},
-		{"Empty", []any{[]Product{{Name: "a", Parts: []*Part{part, nil}}}, map[string]*Part{"a": part, "b": nil}, &Point{}, []any{1, nil}}},
+		{"Empty", []any{[]Product{{Name: "a", Parts: []*Part{part, nil}}}, map[string]*Part{"a": part, "b": nil}, &Point{},
+			[]any{1, nil}}},
 		{"Whole", nil},
 		{"Whole", []any{&Product{Name: "a"}}},
 		{"Status", nil},
@@ -268,7 +273,8 @@ func TestLive_ResponsesFitTheirDocument(t *testing.T) {
 			Options: &openapi3filter.Options{IncludeResponseStatus: true},
 		})
 		if err != nil {
-			t.Errorf("%s %v answers %d %s, which does not fit its document: %v", test.method, test.values, response.Status, response.Body, err)
+			t.Errorf("%s %v answers %d %s, which does not fit its document: %v", test.method, test.values, response.Status,
+				response.Body, err)
 		}
 	}
 }

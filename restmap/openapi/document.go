@@ -225,7 +225,8 @@ func CheckBaseURL(baseURL string) error {
 		return nil
 	}
 	parsed, err := url.Parse(baseURL)
-	if err != nil || (parsed.Scheme != "http" && parsed.Scheme != "https") || parsed.Host == "" || strings.ContainsAny(baseURL, "?#") {
+	if err != nil || (parsed.Scheme != "http" && parsed.Scheme != "https") || parsed.Host == "" ||
+		strings.ContainsAny(baseURL, "?#") {
 		return fmt.Errorf("%q is not an address such as https://api.example.com", baseURL)
 	}
 	if parsed.User != nil { // not to be shown in this error, either

@@ -35,12 +35,14 @@ func TestFilter_LeavesNothingBehind(t *testing.T) {
 	})
 	validate(t, filtered)
 	got := text(t, filtered)
-	for _, hidden := range []string{"products", "Product", "Part", "Filter", "istance", "Point", "Reset", "Does products"} {
+	for _, hidden := range []string{"products", "Product", "Part", "Filter", "istance", "Point", "Reset",
+		"Does products"} {
 		if bytes.Contains(got, []byte(hidden)) {
 			t.Errorf("%q is still in the document:\n%s", hidden, indented(t, got))
 		}
 	}
-	for _, kept := range []string{"/calculator.example:443/add", "calculator.example_443_Add_in", "calculator.example_443_Add_out", "_Problem", "_ArgumentError"} {
+	for _, kept := range []string{"/calculator.example:443/add", "calculator.example_443_Add_in",
+		"calculator.example_443_Add_out", "_Problem", "_ArgumentError"} {
 		if !bytes.Contains(got, []byte(kept)) {
 			t.Errorf("%q is missing:\n%s", kept, indented(t, got))
 		}
@@ -74,7 +76,8 @@ func TestFilter_OfEverything(t *testing.T) {
 		t.Errorf("what keeps everything changes the document:\n%s", text(t, all))
 	}
 	none := document.Filter(func(string, string, *openapi.Operation) bool { return false })
-	if got, want := string(text(t, none)), `{"openapi":"3.0.0","info":{"title":"bus","description":"The endpoints that the caller may call.","version":"1"},"paths":{}}`; got != want {
+	if got, want := string(text(t,
+		none)), `{"openapi":"3.0.0","info":{"title":"bus","description":"The endpoints that the caller may call.","version":"1"},"paths":{}}`; got != want {
 		t.Errorf("what keeps nothing leaves %s, want %s", got, want)
 	}
 }

@@ -30,7 +30,8 @@ func TestMerge_ListsAMemberUnderItsOwnNameAlone(t *testing.T) {
 		Servers: []openapi.Server{{URL: "https://evil.example"}},
 		Tags:    []openapi.Tag{{Name: "victim.example", Description: "evil"}},
 		Paths: map[string]*openapi.PathItem{
-			"/foreign.example:443/own": {Get: operation(ref("https://evil.example/schema.json"), ref("#/components/schemas/Missing"),
+			"/foreign.example:443/own": {Get: operation(ref("https://evil.example/schema.json"),
+				ref("#/components/schemas/Missing"),
 				ref("other.json#/components/schemas/Own"), ref("#/components/schemas/Own"))},
 			"/foreign.example:4430/x":   {Get: operation()},
 			"/foreign.example:443":      {Get: operation()},
@@ -66,7 +67,8 @@ func TestMerge_ListsAMemberUnderItsOwnNameAlone(t *testing.T) {
 			t.Errorf("reference %d leads to %q, want %q", i, schema.Ref, want)
 		}
 	}
-	wantTags := []openapi.Tag{{Name: "calculator.example", Description: "Does sums."}, {Name: "foreign.example", Description: "A foreign service."}}
+	wantTags := []openapi.Tag{{Name: "calculator.example", Description: "Does sums."},
+		{Name: "foreign.example", Description: "A foreign service."}}
 	assert.Equal(t, wantTags, all.Tags)
 	assert.Nil(t, all.Servers)
 }
@@ -74,14 +76,16 @@ func TestMerge_ListsAMemberUnderItsOwnNameAlone(t *testing.T) {
 func TestMerge_KeepsPortsApart(t *testing.T) {
 	t.Parallel()
 	document := func(port int) *openapi.Document {
-		return build(t, openapi.Service{Host: "h.example", Port: port, Endpoints: []*openapi.EndpointDoc{handler(t, "GET", "/")}})
+		return build(t, openapi.Service{Host: "h.example", Port: port,
+			Endpoints: []*openapi.EndpointDoc{handler(t, "GET", "/")}})
 	}
 	all := openapi.Merge(openapi.Info{Title: "bus", Version: "7"}, "", []openapi.Member{
 		{Host: "h.example", Port: 443, Document: document(443)},
 		{Host: "h.example", Port: 80, Document: document(80)},
 	})
 	validate(t, all)
-	if got, want := slices.Sorted(maps.Keys(all.Paths)), []string{"/h.example:443/", "/h.example:80/"}; !slices.Equal(got, want) {
+	if got, want := slices.Sorted(maps.Keys(all.Paths)), []string{"/h.example:443/",
+		"/h.example:80/"}; !slices.Equal(got, want) {
 		t.Errorf("the paths are %q, want %q", got, want)
 	}
 	require.Len(t, all.Tags, 1)
@@ -91,7 +95,8 @@ func TestMerge_KeepsPortsApart(t *testing.T) {
 func TestMerge_KeepsTheTypesOfFiles(t *testing.T) {
 	t.Parallel()
 	form := &openapi.MediaType{
-		Schema:   &schema.Schema{Type: "object", Properties: map[string]*schema.Schema{"photo": {Type: "string", Format: "binary"}}},
+		Schema: &schema.Schema{Type: "object", Properties: map[string]*schema.Schema{"photo": {Type: "string",
+			Format: "binary"}}},
 		Encoding: map[string]*openapi.Encoding{"photo": {ContentType: "image/png"}},
 	}
 	upload := &openapi.Document{
@@ -101,7 +106,8 @@ func TestMerge_KeepsTheTypesOfFiles(t *testing.T) {
 			Responses:   map[string]*openapi.Response{"200": {Description: "OK"}},
 		}}},
 	}
-	all := openapi.Merge(openapi.Info{Title: "bus"}, "", []openapi.Member{{Host: "pages.example", Port: 443, Document: upload}})
+	all := openapi.Merge(openapi.Info{Title: "bus"}, "",
+		[]openapi.Member{{Host: "pages.example", Port: 443, Document: upload}})
 	merged := all.Paths["/pages.example:443/upload"].Post.RequestBody.Content[openapi.MultipartForm]
 	require.NotNil(t, merged)
 	assert.Equal(t, form, merged)

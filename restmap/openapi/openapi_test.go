@@ -145,7 +145,9 @@ func products(t testing.TB) *openapi.Document {
 	t.Helper()
 	return build(t, openapi.Service{
 		Host: "products.example", Port: 443, Version: "2",
-		Endpoints: endpoints(t, Products{}, restmap.Options{Methods: map[string]restmap.MethodOptions{"Count": {Both: true, Path: "/products/count", HTTPMethod: "GET"}}}),
+		Endpoints: endpoints(t, Products{},
+			restmap.Options{Methods: map[string]restmap.MethodOptions{"Count": {Both: true, Path: "/products/count",
+				HTTPMethod: "GET"}}}),
 	})
 }
 
@@ -156,7 +158,8 @@ func feed(t testing.TB) *openapi.Document {
 
 func web(t testing.TB) *openapi.Document {
 	t.Helper()
-	all := endpoints(t, Site{}, restmap.Options{Methods: map[string]restmap.MethodOptions{"Files": {Path: "/files/{path+}", HTTPMethod: "GET"}}})
+	all := endpoints(t, Site{},
+		restmap.Options{Methods: map[string]restmap.MethodOptions{"Files": {Path: "/files/{path+}", HTTPMethod: "GET"}}})
 	all = append(all, handler(t, "", "/assets/{name}"), handler(t, "GET", "/assets/{file}"))
 	all[len(all)-1].Description = "One asset."
 	return build(t, openapi.Service{Host: "www.example", Port: 80, Endpoints: all})

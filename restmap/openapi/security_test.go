@@ -24,7 +24,8 @@ func TestSecurity(t *testing.T) {
 	t.Parallel()
 	read, err := openapi.Parse([]byte(foreign))
 	require.NoError(t, err)
-	whole := openapi.Merge(openapi.Info{Title: "bus"}, "", []openapi.Member{{Host: "h.example", Port: 443, Document: read}})
+	whole := openapi.Merge(openapi.Info{Title: "bus"}, "",
+		[]openapi.Member{{Host: "h.example", Port: 443, Document: read}})
 	const scheme, asked = `"bearer":{"type":"http","scheme":"bearer","bearerFormat":"JWT"}`, `"security":[{"bearer":[]}]`
 	for _, test := range []struct {
 		name     string
@@ -34,8 +35,12 @@ func TestSecurity(t *testing.T) {
 		{"read", read, true},
 		{"merged", whole, true},
 		{"all filtered", whole.Filter(func(string, string, *openapi.Operation) bool { return true }), true},
-		{"open filtered", whole.Filter(func(path, _ string, _ *openapi.Operation) bool { return strings.HasSuffix(path, "open") }), false},
-		{"shut filtered", read.Filter(func(path, _ string, _ *openapi.Operation) bool { return strings.HasSuffix(path, "shut") }), true},
+		{"open filtered", whole.Filter(func(path, _ string, _ *openapi.Operation) bool {
+			return strings.HasSuffix(path, "open")
+		}), false},
+		{"shut filtered", read.Filter(func(path, _ string, _ *openapi.Operation) bool {
+			return strings.HasSuffix(path, "shut")
+		}), true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -15,7 +15,8 @@ import (
 // Machine returns a sentence or two about where and when something was measured, with the versions of Go and of the
 // modules in the measuring program.
 func Machine(now time.Time) string {
-	text := fmt.Sprintf("Measured on %s with %d cores%s, %s/%s, Go %s", now.Format("2 January 2006"), runtime.GOMAXPROCS(0),
+	text := fmt.Sprintf("Measured on %s with %d cores%s, %s/%s, Go %s", now.Format("2 January 2006"),
+		runtime.GOMAXPROCS(0),
 		processor(), runtime.GOOS, runtime.GOARCH, strings.TrimPrefix(runtime.Version(), "go"))
 	if modules := modules(); len(modules) > 0 {
 		text += ", " + strings.Join(modules, ", ")
@@ -47,7 +48,8 @@ func modules() []string {
 	var found []string
 	for _, module := range info.Deps {
 		switch name := major.ReplaceAllString(module.Path, ""); name {
-		case "github.com/nats-io/nats.go", "github.com/nats-io/nats-server", "google.golang.org/grpc", "github.com/grpc-ecosystem/grpc-gateway",
+		case "github.com/nats-io/nats.go", "github.com/nats-io/nats-server", "google.golang.org/grpc",
+			"github.com/grpc-ecosystem/grpc-gateway",
 			"connectrpc.com/connect", "github.com/fullstorydev/grpchan":
 			found = append(found, path.Base(name)+" "+strings.TrimPrefix(module.Version, "v"))
 		}

@@ -68,7 +68,8 @@ func TestReplace(t *testing.T) {
 	if want := "a\n<!-- begin x -->\n\nnew\n\n<!-- end x -->\nz\n"; err != nil || string(text) != want {
 		t.Errorf("%q, %v; want %q", text, err, want)
 	}
-	if err := markdown.Replace(file, "y", ""); err == nil || !strings.Contains(err.Error(), `has not both "<!-- begin y -->" and "<!-- end y -->"`) {
+	if err := markdown.Replace(file, "y", ""); err == nil ||
+		!strings.Contains(err.Error(), `has not both "<!-- begin y -->" and "<!-- end y -->"`) {
 		t.Errorf("without marks: error %v", err)
 	}
 }

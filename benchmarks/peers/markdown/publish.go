@@ -35,7 +35,8 @@ func Replace(file, name, text string) error {
 	before, rest, found := strings.Cut(string(old), begin)
 	_, after, closed := strings.Cut(rest, end)
 	if !found || !closed {
-		return fmt.Errorf("%s has not both %q and %q, each on a line of its own; add them where the text should stand", file, strings.TrimSpace(begin), strings.TrimSpace(end))
+		return fmt.Errorf("%s has not both %q and %q, each on a line of its own; add them where the text should stand", file,
+			strings.TrimSpace(begin), strings.TrimSpace(end))
 	}
 	return os.WriteFile(file, []byte(before+begin+"\n"+text+"\n"+end+after), 0o644) //nolint:gosec // for all to read
 }

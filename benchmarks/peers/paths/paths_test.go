@@ -24,7 +24,8 @@ func TestTables(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"| `Add(x, y) sum` | serial µs | p50 | p99 | p99.9 | writes | parallel µs | p50 | p99 | p99.9 | writes | B/op | allocs/op |\n",
+		"| `Add(x, y) sum` | serial µs | p50 | p99 | p99.9 | writes | parallel µs | p50 | p99 | p99.9 | writes | B/op | " +
+			"allocs/op |\n",
 		"| plain | 0.00 | – | – | – | 0.00 | – | – | – | – | – | 0 | 0 |\n",
 		"| tcp broker | 42.0 | 33 | 91 | 121 | 4.06 | 12.3 | – | – | – | 1.30 | 7001 | 84 |\n",
 		"| start-up to the first answer | ms |\n|---|--:|\n| tcp broker | 0.99 |\n",
@@ -45,7 +46,8 @@ func TestRefuses(t *testing.T) {
 		output + "FAIL\n":            "the benchmarks failed",
 		"BenchmarkAdd/x 1 few ns/op": `parsing "few"`,
 	} {
-		if err := main.Run(nil, strings.NewReader(input), new(strings.Builder)); err == nil || !strings.Contains(err.Error(), want) {
+		if err := main.Run(nil, strings.NewReader(input), new(strings.Builder)); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", input, err, want)
 		}
 	}

@@ -27,7 +27,8 @@ func startBusline(ctx context.Context, broker string, setup *rounds.Setup) (stri
 }
 
 func dialBusline(ctx context.Context, broker string, setup *rounds.Setup) (client, error) {
-	caller, err := connectBusline(ctx, setup, "caller.example", []bus.ConnectOption{bus.WithURL(broker), bus.WithoutSharing()})
+	caller, err := connectBusline(ctx, setup, "caller.example",
+		[]bus.ConnectOption{bus.WithURL(broker), bus.WithoutSharing()})
 	if err != nil {
 		return client{}, err
 	}
@@ -60,7 +61,8 @@ func serveBusline(ctx context.Context, setup *rounds.Setup, options ...bus.Conne
 }
 
 // connectBusline connects with all defaults, except that start and end are not logged.
-func connectBusline(ctx context.Context, setup *rounds.Setup, host string, options []bus.ConnectOption) (*bus.Conn, error) {
+func connectBusline(ctx context.Context, setup *rounds.Setup, host string,
+	options []bus.ConnectOption) (*bus.Conn, error) {
 	conn, err := bus.Connect(ctx, host, append([]bus.ConnectOption{bus.WithLogger(zerolog.Nop())}, options...)...)
 	if err != nil {
 		return nil, err

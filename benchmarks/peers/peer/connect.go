@@ -62,7 +62,8 @@ func connectClient(base string, transport http.RoundTripper) client {
 	}
 }
 
-func connectMethod[Request, Response any](handle func(*Request) *Response) func(context.Context, *connect.Request[Request]) (*connect.Response[Response], error) {
+func connectMethod[Request, Response any](handle func(*Request) *Response) func(context.Context,
+	*connect.Request[Request]) (*connect.Response[Response], error) {
 	return func(_ context.Context, request *connect.Request[Request]) (*connect.Response[Response], error) {
 		return connect.NewResponse(handle(request.Msg)), nil
 	}

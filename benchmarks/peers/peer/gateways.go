@@ -53,7 +53,8 @@ func startReverseProxy(ctx context.Context, server string, setup *rounds.Setup) 
 	if err != nil {
 		return "", err
 	}
-	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }, Transport: newTransport(setup, nil)}
+	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		Transport: newTransport(setup, nil)}
 	return listenHTTP(ctx, setup, proxy, nil)
 }
 
@@ -77,7 +78,8 @@ func startGRPCGateway(ctx context.Context, server string, setup *rounds.Setup) (
 		var metadata runtime.ServerMetadata
 		request, sum := new(protoRange), new(protoSum)
 		if err = inbound.NewDecoder(r.Body).Decode(request); err == nil || err == io.EOF { //nolint:errorlint // as the generated code does
-			err = channel.Invoke(ctx, grpcAddRange, request, sum, grpc.StaticMethod(), grpc.Header(&metadata.HeaderMD), grpc.Trailer(&metadata.TrailerMD))
+			err = channel.Invoke(ctx, grpcAddRange, request, sum, grpc.StaticMethod(), grpc.Header(&metadata.HeaderMD),
+				grpc.Trailer(&metadata.TrailerMD))
 		}
 		ctx = runtime.NewServerMetadataContext(ctx, metadata)
 		if err != nil {

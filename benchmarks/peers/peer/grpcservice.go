@@ -48,8 +48,10 @@ func calculatorDesc() *grpc.ServiceDesc {
 }
 
 // grpcHandler decodes a request and calls a method, through the interceptor if there is one.
-func grpcHandler[Request, Response any](name string, method func(calculatorServer, context.Context, *Request) (*Response, error)) grpc.MethodHandler {
-	return func(server any, ctx context.Context, decode func(any) error, interceptor grpc.UnaryServerInterceptor) (any, error) {
+func grpcHandler[Request, Response any](name string,
+	method func(calculatorServer, context.Context, *Request) (*Response, error)) grpc.MethodHandler {
+	return func(server any, ctx context.Context, decode func(any) error,
+		interceptor grpc.UnaryServerInterceptor) (any, error) {
 		request := new(Request)
 		if err := decode(request); err != nil {
 			return nil, err

@@ -16,7 +16,8 @@ import (
 
 // newHTTPAdder returns a caller of Add with a connection of its own. It does as little as it can, so that what is
 // measured is the server.
-func newHTTPAdder(address, nameX, nameY string, setup *rounds.Setup) (func(ctx context.Context, x, y int) (int, error), error) {
+func newHTTPAdder(address, nameX, nameY string,
+	setup *rounds.Setup) (func(ctx context.Context, x, y int) (int, error), error) {
 	to, err := url.Parse(address)
 	if err != nil {
 		return nil, err
@@ -29,7 +30,8 @@ func newHTTPAdder(address, nameX, nameY string, setup *rounds.Setup) (func(ctx c
 	reader := bufio.NewReader(conn)
 	return func(_ context.Context, x, y int) (int, error) {
 		body := fmt.Appendf(nil, `{%q:%d,%q:%d}`, nameX, x, nameY, y)
-		request := fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+		request := fmt.Appendf(nil,
+			"POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
 			to.Path, to.Host, len(body), body)
 		if _, err := conn.Write(request); err != nil {
 			return 0, err

@@ -9,7 +9,8 @@ import (
 )
 
 // listenHTTP serves a handler on loopback TCP, and returns its address.
-func listenHTTP(ctx context.Context, setup *rounds.Setup, handler http.Handler, protocols *http.Protocols) (base string, err error) {
+func listenHTTP(ctx context.Context, setup *rounds.Setup, handler http.Handler,
+	protocols *http.Protocols) (base string, err error) {
 	listener, err := listen(ctx)
 	if err != nil {
 		return "", err

@@ -56,7 +56,8 @@ func jsonHandler[Request, Response any](handle func(Request) Response) http.Hand
 	}
 }
 
-func postJSON[Response any](ctx context.Context, outside *http.Client, url string, request any) (response Response, err error) {
+func postJSON[Response any](ctx context.Context, outside *http.Client, url string,
+	request any) (response Response, err error) {
 	body, err := json.Marshal(request)
 	if err != nil {
 		return response, err

@@ -31,7 +31,8 @@ const instances = 16
 func distant() []peer {
 	brokerStage := stage{"broker", startBroker}
 	natsRequest, natsMicro := stage{"nats service", startNATSRequest}, stage{"nats micro service", startNATSMicro}
-	grpcServer, connectServer, httpServer := stage{"grpc server", startGRPC}, stage{"connect server", startConnect}, stage{"http server", startNetHTTP}
+	grpcServer, connectServer, httpServer := stage{"grpc server", startGRPC}, stage{"connect server",
+		startConnect}, stage{"http server", startNetHTTP}
 	return []peer{
 		{floor, []stage{brokerStage, natsRequest}, dialNATS},
 		{"nats micro", []stage{brokerStage, natsMicro}, dialNATS},
@@ -55,7 +56,8 @@ func gateways() []peer {
 	return []peer{
 		{proxy, []stage{{"http server", startNetHTTP}, {"proxy", startReverseProxy}}, numbers},
 		{gateway, []stage{{"grpc server", startGRPC}, {"grpc-gateway", startGRPCGateway}}, dialGateway("start", "end")},
-		{"busline ingress, broker", []stage{brokerStage, {"busline service", startBusline}, {"ingress", startIngress}}, numbers},
+		{"busline ingress, broker", []stage{brokerStage, {"busline service", startBusline}, {"ingress", startIngress}},
+			numbers},
 		{"busline ingress, short circuit", []stage{brokerStage, {"ingress and service", startIngressBeside}}, numbers},
 	}
 }
@@ -69,8 +71,10 @@ func Scenarios() []rounds.Scenario {
 		{Title: "Add", Floor: floor, Rival: rival, Callers: callers, Contenders: adding.by(here, distant())},
 		{Title: "Echo 1 KiB", Floor: floor, Rival: rival, Callers: callers, Contenders: echo1K.by(here, distant())},
 		{Title: "Echo 64 KiB", Floor: floor, Rival: rival, Callers: largeCallers, Contenders: echo64K.by(here, distant())},
-		{Title: "Add between processes", Floor: floor, Rival: rival, Callers: callers, Contenders: adding.by(apart, distant())},
-		{Title: "Echo 1 KiB between processes", Floor: floor, Rival: rival, Callers: callers, Contenders: echo1K.by(apart, distant())},
+		{Title: "Add between processes", Floor: floor, Rival: rival, Callers: callers,
+			Contenders: adding.by(apart, distant())},
+		{Title: "Echo 1 KiB between processes", Floor: floor, Rival: rival, Callers: callers,
+			Contenders: echo1K.by(apart, distant())},
 		{Title: "multicast of Add to 16", Floor: floor, Callers: largeCallers, Contenders: []rounds.Contender{
 			{Name: floor, Start: startNATSMulticast},
 			{Name: "busline", Start: startBuslineMulticast},

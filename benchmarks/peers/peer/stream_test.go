@@ -81,18 +81,19 @@ func countedAll(count int64) error {
 func countDesc() *grpc.ServiceDesc {
 	return &grpc.ServiceDesc{
 		ServiceName: "counter.Counter", HandlerType: (*any)(nil),
-		Streams: []grpc.StreamDesc{{StreamName: "Count", ServerStreams: true, Handler: func(_ any, stream grpc.ServerStream) error {
-			request := new(wrapperspb.Int64Value)
-			if err := stream.RecvMsg(request); err != nil {
-				return err
-			}
-			for i := range request.GetValue() {
-				if err := stream.SendMsg(&wrapperspb.Int64Value{Value: i}); err != nil {
+		Streams: []grpc.StreamDesc{{StreamName: "Count", ServerStreams: true,
+			Handler: func(_ any, stream grpc.ServerStream) error {
+				request := new(wrapperspb.Int64Value)
+				if err := stream.RecvMsg(request); err != nil {
 					return err
 				}
-			}
-			return nil
-		}}},
+				for i := range request.GetValue() {
+					if err := stream.SendMsg(&wrapperspb.Int64Value{Value: i}); err != nil {
+						return err
+					}
+				}
+				return nil
+			}}},
 	}
 }
 

@@ -22,10 +22,11 @@ type work func(client) (rounds.Call, error)
 func (w work) by(start starter, peers []peer) []rounds.Contender {
 	contenders := make([]rounds.Contender, len(peers))
 	for i, each := range peers {
-		contenders[i] = rounds.Contender{Name: each.name, Start: func(ctx context.Context, setup *rounds.Setup) (func() (rounds.Call, error), error) {
-			client, err := each.start(ctx, start, setup)
-			return func() (rounds.Call, error) { return w(client) }, err
-		}}
+		contenders[i] = rounds.Contender{Name: each.name,
+			Start: func(ctx context.Context, setup *rounds.Setup) (func() (rounds.Call, error), error) {
+				client, err := each.start(ctx, start, setup)
+				return func() (rounds.Call, error) { return w(client) }, err
+			}}
 	}
 	return contenders
 }

@@ -42,7 +42,8 @@ func Run(ctx context.Context, scenarios []Scenario, settings Settings) ([]Result
 				return nil, err
 			}
 		}
-		fmt.Fprintf(settings.Progress, "round %d of %d: %v\n", round+1, settings.Rounds, time.Since(start).Round(time.Millisecond))
+		fmt.Fprintf(settings.Progress, "round %d of %d: %v\n", round+1, settings.Rounds,
+			time.Since(start).Round(time.Millisecond))
 	}
 	return results, nil
 }

@@ -15,7 +15,8 @@ import (
 
 // idle does nothing, and tells when it is started.
 func idle(name string, started func(name string)) rounds.Contender {
-	return rounds.Contender{Name: name, Start: func(_ context.Context, setup *rounds.Setup) (func() (rounds.Call, error), error) {
+	return rounds.Contender{Name: name, Start: func(_ context.Context,
+		setup *rounds.Setup) (func() (rounds.Call, error), error) {
 		started(name)
 		setup.Cleanup(func() { started(name + " ends") })
 		return func() (rounds.Call, error) { return func(context.Context) error { return nil }, nil }, nil
@@ -44,7 +45,8 @@ func TestRun_Rotates(t *testing.T) {
 		t.Errorf("order %q, want %q", order, want)
 	}
 	lines := strings.Split(results[0].Table(), "\n")
-	if want := "| nothing | serial µs | × a | p99 | parallel µs | × a | p99 | p99.9 | throughput × b | CPU µs/call | × a | writes/call | B/op | allocs/op |"; lines[0] != want {
+	if want := "| nothing | serial µs | × a | p99 | parallel µs | × a | p99 | p99.9 | throughput × b | CPU µs/call | × " +
+		"a | writes/call | B/op | allocs/op |"; lines[0] != want {
 		t.Errorf("heading %s, want %s", lines[0], want)
 	}
 	if cells := strings.Split(lines[2], " | "); cells[0] != "| a" || cells[2] != "1.00" || cells[5] != "1.00" {
@@ -63,7 +65,10 @@ func TestRun_TellsErrors(t *testing.T) {
 		return nil
 	}
 	for name, contender := range map[string]rounds.Contender{
-		"at the start": {Name: "x", Start: func(context.Context, *rounds.Setup) (func() (rounds.Call, error), error) { return nil, wrong }},
+		"at the start": {Name: "x", Start: func(context.Context,
+			*rounds.Setup) (func() (rounds.Call, error), error) {
+			return nil, wrong
+		}},
 		"of a caller": {Name: "x", Start: func(context.Context, *rounds.Setup) (func() (rounds.Call, error), error) {
 			return func() (rounds.Call, error) { return nil, wrong }, nil
 		}},

@@ -53,7 +53,8 @@ func (s *Scenario) columns() []column {
 	}
 	return append(columns,
 		column{heading: "CPU µs/call", of: func(own, _ sample) float64 { return own.parallel.cpu * 1e6 }, decimals: 2},
-		column{heading: "× " + s.Floor, of: func(own, other sample) float64 { return own.parallel.cpu / other.parallel.cpu }, other: s.Floor, decimals: 2},
+		column{heading: "× " + s.Floor, of: func(own, other sample) float64 { return own.parallel.cpu / other.parallel.cpu },
+			other: s.Floor, decimals: 2},
 		column{heading: "writes/call", of: func(own, _ sample) float64 { return own.parallel.writes }, decimals: 2},
 		column{heading: "B/op", of: func(own, _ sample) float64 { return own.parallel.bytes }},
 		column{heading: "allocs/op", of: func(own, _ sample) float64 { return own.parallel.allocs }},

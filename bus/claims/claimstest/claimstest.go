@@ -57,7 +57,8 @@ func ParseKey(text []byte) (*Key, error) {
 }
 
 func withSigner(key jose.JSONWebKey) (*Key, error) {
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.EdDSA, Key: key}, new(jose.SignerOptions).WithType("JWT"))
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.EdDSA, Key: key},
+		new(jose.SignerOptions).WithType("JWT"))
 	if err != nil {
 		return nil, fmt.Errorf("use a key: %w", err)
 	}

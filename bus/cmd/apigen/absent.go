@@ -11,7 +11,8 @@ import (
 
 // absent returns an error that says that there is no such type, and which types there are.
 func (s *sources) absent(name string) error {
-	diagnostics := []diagnostic{{text: fmt.Sprintf("there is no type %s in package %s%s", name, s.pkg.Name(), s.elsewhere(name))}}
+	diagnostics := []diagnostic{{text: fmt.Sprintf("there is no type %s in package %s%s", name, s.pkg.Name(),
+		s.elsewhere(name))}}
 	return joined(append(diagnostics, s.syntax...)) // the type may be in a file that does not parse
 }
 
@@ -28,7 +29,8 @@ func (s *sources) elsewhere(name string) string {
 		if strings.HasSuffix(other, "_test.go") {
 			return fmt.Sprintf("; the one in %s does not count, because it exists only in tests", other)
 		}
-		return fmt.Sprintf("; the one in %s is not part of this build: set GOOS, GOARCH or GOFLAGS=-tags=… to match the file", other)
+		return fmt.Sprintf("; the one in %s is not part of this build: set GOOS, GOARCH or GOFLAGS=-tags=… to match the file",
+			other)
 	}
 	var interfaces []string
 	for _, other := range s.pkg.Scope().Names() {

@@ -81,7 +81,8 @@ func TestApigen_IgnoresErrorsElsewhere(t *testing.T) {
 	m := newModule(t)
 	m.write(t, "adder/adder.go", adder)
 	m.write(t, "adder/broken.go", "package adder\n\nfunc {\n")
-	m.write(t, "adder/wrong.go", "package adder\n\nimport \"example.com/nowhere\"\n\ntype Wrong struct{ nowhere.Type }\n\nfunc f() Missing { return 1 + \"\" }\n")
+	m.write(t, "adder/wrong.go", "package adder\n\nimport \"example.com/nowhere\"\n\ntype Wrong struct{ nowhere.Type "+
+		"}\n\nfunc f() Missing { return 1 + \"\" }\n")
 	m.write(t, "adder/adder_test.go", "package adder_test\n\ntype Client int\n")
 	m.generate(t, "adder", "-type", "Adder")
 }
@@ -134,12 +135,15 @@ func TestBuild_Constraints(t *testing.T) {
 		{"the wrong way round", map[string]string{"api_amd64_windows.go": declaration}, "windows"},
 		{"dots", map[string]string{"api_windows.pb.go": declaration}, "windows"},
 		{"written", map[string]string{"api.go": "//go:build !linux\n\n/* Package p is. */" + declaration}, "!linux"},
-		{"written and in names", map[string]string{"api_amd64.go": "//go:build windows || plan9\n" + declaration}, "amd64 && (windows || plan9)"},
+		{"written and in names", map[string]string{"api_amd64.go": "//go:build windows || plan9\n" + declaration},
+			"amd64 && (windows || plan9)"},
 		{"cgo", map[string]string{"api.go": clause + "import \"C\"\n\ntype Adder interface{ Add(x int) error }\n"}, "cgo"},
-		{"an old form", map[string]string{"api.go": "// +build !linux,amd64 plan9\n// +build !special\n" + declaration}, "((!linux && amd64) || plan9) && !special"},
+		{"an old form", map[string]string{"api.go": "// +build !linux,amd64 plan9\n// +build !special\n" + declaration},
+			"((!linux && amd64) || plan9) && !special"},
 		{"behind the clause", map[string]string{"api.go": declaration + "//go:build !linux\n"}, ""},
 		{"of a part", map[string]string{"api.go": made, "part_windows.go": part}, "windows"},
-		{"of all parts", map[string]string{"api_windows.go": made, "part_windows.go": "//go:build !special\n" + part, "c.go": "//go:build amd64\n" + clause + "type C int\n"}, "windows && !special"},
+		{"of all parts", map[string]string{"api_windows.go": made, "part_windows.go": "//go:build !special\n" + part,
+			"c.go": "//go:build amd64\n" + clause + "type C int\n"}, "windows && !special"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			m := module{t.TempDir()}
@@ -165,10 +169,12 @@ func TestRefusedConstraints(t *testing.T) {
 	const declaration = "package p\n\ntype Adder interface{ Add(x int) error }\n"
 	for name, r := range map[string]refusal{
 		"output of another build": {"-type Adder -output api_linux.go", files(declaration),
-			"-output api_linux.go: this build excludes a file of that name: choose another name, or set GOOS and GOARCH to match it"},
+			"-output api_linux.go: this build excludes a file of that name: choose another name, or set GOOS and GOARCH to " +
+				"match it"},
 		"output of none": {"-type Adder -output _api.go", files(declaration),
 			"-output _api.go: this build excludes a file of that name: choose another name, or set GOOS and GOARCH to match it"},
-		"no constraint": {"-type Adder", files("//go:build (linux\n\n" + declaration), "api.go: the build constraint does not parse: missing close paren"},
+		"no constraint": {"-type Adder", files("//go:build (linux\n\n" + declaration),
+			"api.go: the build constraint does not parse: missing close paren"},
 	} {
 		t.Run(name, func(t *testing.T) { r.check(t) })
 	}
@@ -180,7 +186,8 @@ func TestApigen_SaysWhichHostItGuesses(t *testing.T) {
 	m := newModule(t)
 	m.write(t, "adder/adder.go", adder)
 	_, told := m.run(t, "adder", "-type", "Adder")
-	assert.Equal(t, "apigen: nothing says which host serves Adder: the client calls \"adder\"; declare a constant Host, or name it with -host\n", told)
+	assert.Equal(t, "apigen: nothing says which host serves Adder: the client calls \"adder\"; declare a constant Host, "+
+		"or name it with -host\n", told)
 	_, told = m.run(t, "adder", "-type", "Adder", "-host", "adder.example")
 	assert.Empty(t, told)
 }

@@ -30,17 +30,20 @@ func (d *description) checkClient(names clientNames) {
 		}
 		callable++
 		if !o.served.ReturnsError && !o.served.Streams {
-			d.refuse(o, errors.New("returns no error, but a call over the bus can fail: add an error as its last result, or write no client with -client none"))
+			d.refuse(o, errors.New("returns no error, but a call over the bus can fail: add an error as its last result, "+
+				"or write no client with -client none"))
 		}
 		if slices.Contains([]string{"ForHost", "ForInstance", "Multicast"}, o.name) {
-			d.refuse(o, errors.New("has the name of a method that every client has: rename it, or write no client with -client none"))
+			d.refuse(o,
+				errors.New("has the name of a method that every client has: rename it, or write no client with -client none"))
 		}
 		if !o.served.Streams {
 			d.checkResults(o, names)
 		}
 	}
 	if callable == 0 && len(d.diagnostics) == 0 {
-		d.diagnostics = append(d.diagnostics, diagnostic{d.api.at, fmt.Sprintf("%s has only web methods, which no client has: write no client with -client none", d.api.name)})
+		d.diagnostics = append(d.diagnostics, diagnostic{d.api.at,
+			fmt.Sprintf("%s has only web methods, which no client has: write no client with -client none", d.api.name)})
 	}
 	d.checkArguments(names)
 	d.checkNames(names)
@@ -58,7 +61,8 @@ func (d *description) checkEvents() {
 		case o.declared.CheckScope(reflectapi.OfEvent) != nil:
 			d.refuse(o, o.declared.CheckScope(reflectapi.OfEvent))
 		case len(o.served.Results) > 0:
-			d.refuse(o, fmt.Errorf("returns %s, but nobody waits for results of an event: it may return only an error", o.served.Results[0].Name))
+			d.refuse(o, fmt.Errorf("returns %s, but nobody waits for results of an event: it may return only an error",
+				o.served.Results[0].Name))
 		}
 	}
 }
@@ -81,7 +85,8 @@ func (d *description) checkResults(o *operation, names clientNames) {
 		}
 		field := fieldName(result.Name)
 		if other, exists := fields[field]; exists {
-			d.refuse(o, fmt.Errorf("the results %s and %s would both be the field %s of %s: rename one of them", other, result.Name, field, names.results(o.name)))
+			d.refuse(o, fmt.Errorf("the results %s and %s would both be the field %s of %s: rename one of them", other,
+				result.Name, field, names.results(o.name)))
 		}
 		fields[field] = result.Name
 	}
@@ -97,7 +102,8 @@ func (d *description) checkArguments(names clientNames) {
 		}
 		declared := names.arguments(o.name)
 		if other, exists := methods[declared]; exists {
-			d.refuse(o, fmt.Errorf("its arguments would be of the type %s, and so would those of %s: rename one of them", declared, other))
+			d.refuse(o, fmt.Errorf("its arguments would be of the type %s, and so would those of %s: rename one of them",
+				declared, other))
 		}
 		methods[declared] = o.name
 	}
@@ -134,7 +140,8 @@ func (p *clientProblem) Maker() string { return p.Name + "Error" }
 
 // hasResults reports whether the results of a method need a struct.
 func (o *operation) hasResults() bool {
-	return !o.served.Streams && slices.ContainsFunc(o.served.Results, func(v reflectapi.Value) bool { return !isMagic(v.Name) })
+	return !o.served.Streams && slices.ContainsFunc(o.served.Results,
+		func(v reflectapi.Value) bool { return !isMagic(v.Name) })
 }
 
 // isMagic reports whether a result is the body or the status of the response.
@@ -155,9 +162,12 @@ func (s *sources) conflict(object types.Object) diagnostic {
 	at := s.position(object.Pos())
 	i := slices.IndexFunc(s.files, func(f *ast.File) bool { return s.fileName(f) == at.Filename })
 	if i >= 0 && isOurs(s.files[i]) {
-		return diagnostic{token.Position{Filename: at.Filename}, "apigen wrote this file too, and it declares the same names: delete it, or give this client a name of its own with -client"}
+		return diagnostic{token.Position{Filename: at.Filename}, "apigen wrote this file too, and it declares the same " +
+			"names: delete it, or give this client a name of its own with -client"}
 	}
-	return diagnostic{at, fmt.Sprintf("%s is declared here, but the client needs the name: rename it, or the client with -client", object.Name())}
+	return diagnostic{at,
+		fmt.Sprintf("%s is declared here, but the client needs the name: rename it, or the client with -client",
+			object.Name())}
 }
 
 // isOurs reports whether apigen wrote a file.

@@ -124,7 +124,8 @@ func (d *description) client(names clientNames, host host, packages *imports) *c
 	c.Problems = d.problems(names, packages)
 	if len(webMethods) > 0 {
 		c.Implements = false
-		c.Comment = fmt.Sprintf("Web methods are not here, call them with http.Client{Transport: conn}: %s.", strings.Join(webMethods, ", "))
+		c.Comment = fmt.Sprintf("Web methods are not here, call them with http.Client{Transport: conn}: %s.",
+			strings.Join(webMethods, ", "))
 	}
 	return c
 }

@@ -12,7 +12,8 @@ import (
 )
 
 // clientMethod returns what the template needs for a method of the client.
-func (o *operation) clientMethod(names clientNames, fields scope, packages *imports, closed func(types.Type) bool) *clientMethod {
+func (o *operation) clientMethod(names clientNames, fields scope, packages *imports,
+	closed func(types.Type) bool) *clientMethod {
 	m := &clientMethod{
 		Name: o.name, Field: fields.free(unexported(o.name)), Comment: o.doc,
 		Method: o.endpoint.ClientRoute().Method, Path: o.endpoint.Path().String(), Port: o.port, Key: o.declared.Key,
@@ -23,7 +24,8 @@ func (o *operation) clientMethod(names clientNames, fields scope, packages *impo
 	}
 	background := packages.need("context", "context")
 	w := &methodWriter{operation: o, qualifier: packages.inCode, isClosed: closed}
-	w.choose(append(namesIn(w.streamType()), "c", "m", "response", m.Arguments, background, strings.Split(w.statusType(), ".")[0])...)
+	w.choose(append(namesIn(w.streamType()), "c", "m", "response", m.Arguments, background,
+		strings.Split(w.statusType(), ".")[0])...)
 	w.arguments(m, background)
 	if o.served.Streams {
 		w.stream(m)
@@ -160,7 +162,10 @@ func (w *methodWriter) streamType() string {
 
 // namesIn returns the identifiers in the text of a type.
 func namesIn(typeText string) []string {
-	return strings.FieldsFunc(typeText, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	return strings.FieldsFunc(typeText, func(r rune) bool {
+		return r != '_' && !unicode.IsLetter(r) &&
+			!unicode.IsDigit(r)
+	})
 }
 
 // status returns the expression for the response's status, in the type that the method returns.

@@ -32,7 +32,9 @@ func (d *description) ports(calls host) {
 			port, at = d.api.declared.Port, d.api.at
 		}
 		if hosted && port != 0 {
-			d.diagnostics = append(d.diagnostics, diagnostic{at, fmt.Sprintf("%s %d is declared, and the host %s has a port, too: leave one of them", reflectapi.PortDirective, port, calls.address)})
+			d.diagnostics = append(d.diagnostics, diagnostic{at,
+				fmt.Sprintf("%s %d is declared, and the host %s has a port, too: leave one of them", reflectapi.PortDirective, port,
+					calls.address)})
 			return
 		}
 		if port != subject.PublicPort {
@@ -49,7 +51,8 @@ func (d *description) findDetails() {
 				continue
 			}
 			if d.detailsType(problem.DetailsName) == nil {
-				d.refuse(o, fmt.Errorf("%s %d %s: there is no struct %s; declare it beside the interface, or name it with the name of a package that this one imports",
+				d.refuse(o, fmt.Errorf("%s %d %s: there is no struct %s; declare it beside the interface, "+
+					"or name it with the name of a package that this one imports",
 					reflectapi.ProblemDirective, problem.Status, problem.Type, problem.DetailsName))
 			}
 		}
@@ -83,7 +86,8 @@ func (d *description) problems(names clientNames, packages *imports) (problems [
 				continue
 			}
 			problems = append(problems, &clientProblem{
-				Name: names.prefix + problem.DetailsName[strings.LastIndexByte(problem.DetailsName, '.')+1:], Status: problem.Status, Type: problem.Type,
+				Name:   names.prefix + problem.DetailsName[strings.LastIndexByte(problem.DetailsName, '.')+1:],
+				Status: problem.Status, Type: problem.Type,
 				Details: types.TypeString(d.detailsType(problem.DetailsName), packages.inCode),
 			})
 		}

@@ -59,14 +59,17 @@ func describe(source *sources, found *api, wanted request) (*description, error)
 func (d *description) operation(m *method) (*operation, reflectapi.Signature, error) {
 	stands := newStandIns(d.source.qualifier)
 	o := &operation{method: *m, texts: stands.texts}
-	signature := reflectapi.Signature{Name: m.name, Doc: m.doc, Params: namesOf(m.signature.Params()), Results: namesOf(m.signature.Results())}
+	signature := reflectapi.Signature{Name: m.name, Doc: m.doc, Params: namesOf(m.signature.Params()),
+		Results: namesOf(m.signature.Results())}
 	switch count := len(signature.Params) + len(signature.Results); {
 	case m.misread != nil:
 		return o, signature, m.misread
 	case !isExported(m.name):
-		return o, signature, errors.New("is not exported, so only this package can implement it: start its name with a capital letter, or take it out of the interface")
+		return o, signature, errors.New("is not exported, so only this package can implement it: " +
+			"start its name with a capital letter, or take it out of the interface")
 	case count > maxValues:
-		return o, signature, fmt.Errorf("has %d parameters and results, more than %d: put some into a struct", count, maxValues)
+		return o, signature, fmt.Errorf("has %d parameters and results, more than %d: put some into a struct",
+			count, maxValues)
 	}
 	signature.Func, signature.Declared = stands.method(m.signature), m.declared
 	signature.Declared.HTTPMethod, signature.Declared.Path = "", "" // see route

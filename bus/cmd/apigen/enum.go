@@ -33,7 +33,9 @@ func (s *sources) planEnum(closed *types.TypeName, wanted request) (*output, err
 		return nil, err
 	}
 	if len(constants) == 0 {
-		return nil, diagnostic{at, fmt.Sprintf("%s has no constants in this package, which would be its values: declare them, as in const First %[1]s = …", closed.Name())}
+		return nil, diagnostic{at,
+			fmt.Sprintf("%s has no constants in this package, which would be its values: declare them, "+
+				"as in const First %[1]s = …", closed.Name())}
 	}
 	parts := []types.Object{closed}
 	var names []string
@@ -61,8 +63,11 @@ func (s *sources) constantsOf(closed *types.TypeName) (constants []*types.Const,
 		found, isConstant := s.pkg.Scope().Lookup(name).(*types.Const)
 		switch {
 		case !isConstant:
-		case isInvalid(found.Type()) || types.Identical(found.Type(), closed.Type()) && found.Val().Kind() == constant.Unknown:
-			return nil, diagnostic{s.position(found.Pos()), fmt.Sprintf("the constant %s cannot be evaluated, and may be one of %s: run go vet, and correct it", name, closed.Name())}
+		case isInvalid(found.Type()) || types.Identical(found.Type(), closed.Type()) &&
+			found.Val().Kind() == constant.Unknown:
+			return nil, diagnostic{s.position(found.Pos()),
+				fmt.Sprintf("the constant %s cannot be evaluated, and may be one of %s: run go vet, and correct it", name,
+					closed.Name())}
 		case types.Identical(found.Type(), closed.Type()):
 			constants = append(constants, found)
 		}

@@ -85,7 +85,8 @@ func parseFlags(arguments []string, stderr io.Writer) (request, error) {
 	flags.StringVar(&r.output, "output", "", "")
 	err := flags.Parse(arguments)
 	if errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintf(stderr, usage, examples(reflectapi.OfCall|reflectapi.OfEvent|reflectapi.OfWebMethod), examples(reflectapi.OfInterface))
+		fmt.Fprintf(stderr, usage, examples(reflectapi.OfCall|reflectapi.OfEvent|reflectapi.OfWebMethod),
+			examples(reflectapi.OfInterface))
 	}
 	if err != nil {
 		return r, err
@@ -137,8 +138,10 @@ func (r request) valid() error {
 		return fmt.Errorf("-type %s: not the name of a type; run apigen once for each interface", r.typeName)
 	case r.client != noClient && (!token.IsIdentifier(r.client) || !token.IsExported(r.client)):
 		return fmt.Errorf("-client %s: not a name that begins with a capital letter", r.client)
-	case filepath.Base(r.output) != r.output || !strings.HasSuffix(r.output, ".go") || strings.HasSuffix(r.output, "_test.go"):
-		return fmt.Errorf("-output %s: not the name of a Go file of this folder, such as %s_gen.go", r.output, strings.ToLower(r.typeName))
+	case filepath.Base(r.output) != r.output || !strings.HasSuffix(r.output, ".go") ||
+		strings.HasSuffix(r.output, "_test.go"):
+		return fmt.Errorf("-output %s: not the name of a Go file of this folder, such as %s_gen.go", r.output,
+			strings.ToLower(r.typeName))
 	case r.events && strings.Contains(r.host, ":"):
 		return fmt.Errorf("-host %s: events have a port of their own; give the host without a port", r.host)
 	case r.host != "" && checkHost(r.host) != nil:

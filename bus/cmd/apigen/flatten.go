@@ -17,7 +17,8 @@ import (
 // flatten returns the methods of an interface in the order of its declaration, those of embedded interfaces in their
 // place. Duplicates count once.
 func (s *sources) flatten(found *api, named *types.Named) {
-	f := &flattening{sources: s, api: found, met: make(map[string]bool), members: make(map[*types.Package]map[place]member)}
+	f := &flattening{sources: s, api: found, met: make(map[string]bool),
+		members: make(map[*types.Package]map[place]member)}
 	f.expand(named)
 }
 
@@ -102,7 +103,8 @@ func (f *flattening) add(fn *types.Func) {
 	f.met[fn.Name()] = true
 	written := f.member(fn)
 	f.api.methods = append(f.api.methods, method{
-		name: fn.Name(), doc: written.doc, declared: written.declared, misread: written.misread, at: f.position(fn.Pos()), signature: fn.Signature(),
+		name: fn.Name(), doc: written.doc, declared: written.declared, misread: written.misread, at: f.position(fn.Pos()),
+		signature: fn.Signature(),
 	})
 }
 

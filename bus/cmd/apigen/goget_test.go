@@ -16,8 +16,9 @@ func TestApigen_AfterGoGet(t *testing.T) {
 	t.Parallel()
 	m := module{t.TempDir()}
 	m.getBus(t)
-	m.write(t, "adderapi/adder.go", "package adderapi\n\n//go:generate go run github.com/busline/busline/bus/cmd/apigen -type Adder\n\n"+
-		"// Adder adds.\ntype Adder interface{ Add(x, y int) (sum int, err error) }\n")
+	m.write(t, "adderapi/adder.go",
+		"package adderapi\n\n//go:generate go run github.com/busline/busline/bus/cmd/apigen -type Adder\n\n"+
+			"// Adder adds.\ntype Adder interface{ Add(x, y int) (sum int, err error) }\n")
 	mod, sum := read(t, m.path("go.mod")), read(t, m.path("go.sum"))
 	m.goCommand(t, "generate", "./...")
 	m.goCommand(t, "vet", "./...")
@@ -34,11 +35,13 @@ func (m module) getBus(t *testing.T) {
 	t.Helper()
 	root, err := filepath.Abs("../../..")
 	require.NoError(t, err)
-	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", "{{with .Module}}{{.Path}} {{.Version}}{{end}}", "./bus")
+	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f",
+		"{{with .Module}}{{.Path}} {{.Version}}{{end}}", "./bus")
 	list.Dir = root
 	modules, err := list.Output()
 	require.NoError(t, err)
-	mod := "module example.com/cases\n\ngo 1.26.0\n\nreplace github.com/busline/busline => " + root + "\n\nrequire github.com/busline/busline v0.0.0\n"
+	mod := "module example.com/cases\n\ngo 1.26.0\n\nreplace github.com/busline/busline => " + root +
+		"\n\nrequire github.com/busline/busline v0.0.0\n"
 	sum, all := "", string(read(t, filepath.Join(root, "go.sum")))
 	added := map[string]bool{"github.com/busline/busline ": true} // which has no version, and no sum
 	for line := range strings.Lines(string(modules)) {

@@ -39,7 +39,8 @@ func directives(t *testing.T, dir string) [][]string {
 	var all [][]string
 	for _, name := range goFiles(t, dir) {
 		for line := range strings.Lines(string(read(t, name))) {
-			if _, arguments, found := strings.Cut(line, "//go:generate go run github.com/busline/busline/bus/cmd/apigen "); found {
+			if _, arguments, found := strings.Cut(line,
+				"//go:generate go run github.com/busline/busline/bus/cmd/apigen "); found {
 				all = append(all, strings.Fields(strings.ReplaceAll(arguments, `"`, "")))
 			}
 		}

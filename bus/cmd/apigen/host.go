@@ -26,20 +26,25 @@ func (d *description) host(wanted request) host {
 	declared := d.source.pkg.Scope().Lookup("Host")
 	switch declared := declared.(type) {
 	case *types.Var:
-		d.refuseHost(declared, "Host is a variable, but a client needs a fixed host: make it a constant, or name the host with -host")
+		d.refuseHost(declared,
+			"Host is a variable, but a client needs a fixed host: make it a constant, or name the host with -host")
 		return host{}
 	case *types.Const:
 		return d.constantHost(declared)
 	}
 	if wanted.events {
-		d.diagnostics = append(d.diagnostics, diagnostic{d.api.at, fmt.Sprintf("nothing says which host publishes the events of %s: declare a constant Host, or name it with -host", d.api.named.Name())})
+		d.diagnostics = append(d.diagnostics, diagnostic{d.api.at,
+			fmt.Sprintf("nothing says which host publishes the events of %s: declare a constant Host, or name it with -host",
+				d.api.named.Name())})
 		return host{}
 	}
 	address := restmap.Kebab(d.api.named.Name())
 	if checkHost(address) != nil {
-		d.diagnostics = append(d.diagnostics, diagnostic{d.api.at, fmt.Sprintf("%s does not make a valid host: declare a constant Host, or name one with -host", d.api.named.Name())})
+		d.diagnostics = append(d.diagnostics, diagnostic{d.api.at,
+			fmt.Sprintf("%s does not make a valid host: declare a constant Host, or name one with -host", d.api.named.Name())})
 	}
-	guess := fmt.Errorf("nothing says which host serves %s: the client calls %q; declare a constant Host, or name it with -host", d.api.named.Name(), address)
+	guess := fmt.Errorf("nothing says which host serves %s: the client calls %q; declare a constant Host, "+
+		"or name it with -host", d.api.named.Name(), address)
 	return host{strconv.Quote(address), address, guess}
 }
 
@@ -50,7 +55,9 @@ func (d *description) constantHost(declared *types.Const) host {
 		if isInvalid(declared.Type()) {
 			what = "of an unknown type"
 		}
-		d.refuseHost(declared, fmt.Sprintf("Host is a constant %s, but a client needs a string: declare it as one, or name the host with -host", what))
+		d.refuseHost(declared,
+			fmt.Sprintf("Host is a constant %s, but a client needs a string: declare it as one, or name the host with -host",
+				what))
 		return host{}
 	}
 	address := constant.StringVal(declared.Val())

@@ -29,7 +29,8 @@ type importSpec struct {
 // newImports reads the imports of the source, starting with the file of the interface. declared are the names that the
 // output declares.
 func newImports(source *sources, first string, declared []string) *imports {
-	i := &imports{own: source.pkg, aliases: make(map[string]string), names: make(map[string]bool), known: make(map[string]*importSpec)}
+	i := &imports{own: source.pkg, aliases: make(map[string]string), names: make(map[string]bool),
+		known: make(map[string]*importSpec)}
 	for _, name := range append(source.pkg.Scope().Names(), declared...) {
 		i.names[name] = true
 	}

@@ -54,9 +54,11 @@ func (s *sources) api(name string) (*api, error) {
 	iface, isInterface := t.Underlying().(*types.Interface)
 	switch {
 	case isGeneric(object.Type()):
-		return refuse("%s has type parameters, which callers cannot choose: declare an interface without them, as in type %sOfInt interface { %s[int] }", name, name, name)
+		return refuse("%s has type parameters, which callers cannot choose: declare an interface without them, "+
+			"as in type %sOfInt interface { %s[int] }", name, name, name)
 	case !isInterface:
-		return refuse("%s is not an interface, nor a string or an integer with constants; to serve a struct no client is needed: embed its source and pass it with bus.SourceFS", name)
+		return refuse("%s is not an interface, nor a string or an integer with constants; to serve a struct no client is "+
+			"needed: embed its source and pass it with bus.SourceFS", name)
 	case !iface.IsMethodSet():
 		return refuse("%s is a type constraint, so no value of it can be served: use an interface with methods only", name)
 	}

@@ -56,7 +56,8 @@ func (s *sources) parse(ctx context.Context) error {
 		return err
 	}
 	if leavesOut(*thisBuild, s.output) {
-		return fmt.Errorf("-output %s: this build excludes a file of that name: choose another name, or set GOOS and GOARCH to match it", s.output)
+		return fmt.Errorf("-output %s: this build excludes a file of that name: choose another name, "+
+			"or set GOOS and GOARCH to match it", s.output)
 	}
 	for _, entry := range entries {
 		name := entry.Name()
@@ -91,7 +92,8 @@ func (s *sources) parseFile(name string) {
 // onePackage returns an error unless all files belong to one package.
 func (s *sources) onePackage() error {
 	if len(s.files) == 0 {
-		return errors.New("there is no Go package in this folder: run apigen in the folder of the interface, as go generate does")
+		return errors.New("there is no Go package in this folder: run apigen in the folder of the interface, " +
+			"as go generate does")
 	}
 	for _, file := range s.files[1:] {
 		if first := s.files[0]; file.Name.Name != first.Name.Name {
@@ -133,7 +135,8 @@ func (s *sources) check() {
 		FakeImportC:      true,
 		Error: func(err error) {
 			if found, ok := errors.AsType[types.Error](err); ok {
-				s.diagnostics = append(s.diagnostics, diagnostic{s.set.Position(found.Pos), strings.Join(strings.Fields(found.Msg), " ")})
+				s.diagnostics = append(s.diagnostics, diagnostic{s.set.Position(found.Pos),
+					strings.Join(strings.Fields(found.Msg), " ")})
 			}
 		},
 	}

@@ -15,7 +15,8 @@ func (s *sources) unnameable(t types.Type) string {
 		case object.Pkg() == nil || object.Pkg() == s.pkg:
 		case !object.Exported():
 			return fmt.Sprintf("%s.%s, which is not exported", object.Pkg().Name(), object.Name())
-		case slices.Contains(strings.Split(object.Pkg().Path(), "/"), "internal") && !slices.Contains(s.imports(), object.Pkg().Path()):
+		case slices.Contains(strings.Split(object.Pkg().Path(), "/"), "internal") &&
+			!slices.Contains(s.imports(), object.Pkg().Path()):
 			return fmt.Sprintf("%s.%s, which is internal to another package", object.Pkg().Name(), object.Name())
 		}
 	}

@@ -48,10 +48,14 @@ func plan(source *sources, found *api, wanted request) (*output, error) {
 		calls = d.host(wanted)
 		d.ports(calls)
 		if wanted.events && strings.Contains(calls.address, ":") {
-			d.diagnostics = append(d.diagnostics, diagnostic{d.api.at, fmt.Sprintf("the host %s has a port, but events have a port of their own: give the host without a port, with -host", calls.address)})
+			d.diagnostics = append(d.diagnostics, diagnostic{d.api.at,
+				fmt.Sprintf("the host %s has a port, but events have a port of their own: give the host without a port, with -host",
+					calls.address)})
 		}
 	case tabled:
-		d.diagnostics = append(d.diagnostics, diagnostic{found.at, fmt.Sprintf("%s has its signature table in package %s: without a client there is nothing to write", found.name, found.named.Pkg().Name())})
+		d.diagnostics = append(d.diagnostics, diagnostic{found.at,
+			fmt.Sprintf("%s has its signature table in package %s: without a client there is nothing to write", found.name,
+				found.named.Pkg().Name())})
 	}
 	if len(d.diagnostics) > 0 {
 		return nil, joined(d.diagnostics)
@@ -71,7 +75,8 @@ func (d *description) output(wanted request, calls host, tabled bool) (*output, 
 	if err != nil {
 		return nil, err
 	}
-	out := &output{note: calls.guess, Command: wanted.command, Constraint: constraint, Package: d.source.pkg.Name(), Type: d.api.name, Imports: packages}
+	out := &output{note: calls.guess, Command: wanted.command, Constraint: constraint, Package: d.source.pkg.Name(),
+		Type: d.api.name, Imports: packages}
 	if !tabled {
 		text, err := table(d.api, packages.inText, clientDirective(wanted, calls))
 		if err != nil {

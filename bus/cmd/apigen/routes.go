@@ -48,7 +48,8 @@ func (d *description) operationOf(name string) *operation {
 
 // mapAll maps the methods to endpoints. Methods that get none are refused, with a remedy, and the others are checked
 // nevertheless; it returns the refused ones.
-func (d *description) mapAll(signatures []reflectapi.Signature, options func([]reflectapi.Signature) restmap.Options, remedy string) ([]reflectapi.Signature, []*restmap.Endpoint) {
+func (d *description) mapAll(signatures []reflectapi.Signature, options func([]reflectapi.Signature) restmap.Options,
+	remedy string) ([]reflectapi.Signature, []*restmap.Endpoint) {
 	if len(signatures) == 0 {
 		return nil, nil
 	}
@@ -63,7 +64,8 @@ func (d *description) mapAll(signatures []reflectapi.Signature, options func([]r
 		return signatures, endpoints
 	}
 	refused := d.refuseAll(err, remedy)
-	rest := slices.DeleteFunc(slices.Clone(signatures), func(s reflectapi.Signature) bool { return slices.Contains(refused, s.Name) })
+	rest := slices.DeleteFunc(slices.Clone(signatures),
+		func(s reflectapi.Signature) bool { return slices.Contains(refused, s.Name) })
 	if len(rest) == len(signatures) {
 		return nil, nil
 	}
@@ -78,13 +80,17 @@ func (d *description) refuseAll(err error, remedy string) (refused []string) {
 		errs = several.Unwrap()
 	}
 	for _, err := range errs {
-		i := slices.IndexFunc(d.operations, func(o *operation) bool { return strings.HasPrefix(err.Error(), "method "+o.name+": ") })
+		i := slices.IndexFunc(d.operations, func(o *operation) bool {
+			return strings.HasPrefix(err.Error(), "method "+o.name+": ")
+		})
 		if i < 0 {
 			d.diagnostics = append(d.diagnostics, diagnostic{d.api.at, err.Error()})
 			continue
 		}
 		reason := strings.TrimPrefix(err.Error(), "method "+d.operations[i].name+": ")
-		if declared := d.operations[i].declared; declared.HTTPMethod == "" && !strings.Contains(reason, reflectapi.RouteDirective) { // its route follows from its name
+		// its route follows from its name
+		if declared := d.operations[i].declared; declared.HTTPMethod == "" &&
+			!strings.Contains(reason, reflectapi.RouteDirective) {
 			reason += remedy
 		}
 		d.refuse(d.operations[i], errors.New(reason))

@@ -31,7 +31,8 @@ type standIns struct {
 }
 
 func newStandIns(qualifier types.Qualifier) *standIns {
-	return &standIns{qualifier: qualifier, done: make(map[types.Type]reflect.Type), whole: make(map[types.Type]reflect.Type), texts: make(map[string]string)}
+	return &standIns{qualifier: qualifier, done: make(map[types.Type]reflect.Type),
+		whole: make(map[types.Type]reflect.Type), texts: make(map[string]string)}
 }
 
 // of returns the stand-in for a type.
@@ -160,8 +161,10 @@ func (s *standIns) behind(t types.Type) reflect.Type {
 // settled replaces a struct without diagnostics by one that carries only its name. Reflection names a struct by all of
 // its fields, including those of nested structs, and that text would grow without limit.
 func (s *standIns) settled(t *types.Named, stand reflect.Type) reflect.Type {
-	probe := reflectapi.Signature{Name: "Probe", Func: reflect.FuncOf([]reflect.Type{stand}, nil, false), Params: []string{"of"}}
-	if _, err := reflectapi.DescribeSignatures("", "", []reflectapi.Signature{probe}); err != nil || stand.NumField() == 0 {
+	probe := reflectapi.Signature{Name: "Probe", Func: reflect.FuncOf([]reflect.Type{stand}, nil, false),
+		Params: []string{"of"}}
+	if _, err := reflectapi.DescribeSignatures("", "", []reflectapi.Signature{probe}); err != nil ||
+		stand.NumField() == 0 {
 		return stand
 	}
 	return s.nameOnly(t)

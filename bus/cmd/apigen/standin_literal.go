@@ -13,8 +13,10 @@ import (
 func (s *standIns) basic(t *types.Basic) reflect.Type {
 	for _, stand := range []reflect.Type{
 		reflect.TypeFor[bool](), reflect.TypeFor[string](),
-		reflect.TypeFor[int](), reflect.TypeFor[int8](), reflect.TypeFor[int16](), reflect.TypeFor[int32](), reflect.TypeFor[int64](),
-		reflect.TypeFor[uint](), reflect.TypeFor[uint8](), reflect.TypeFor[uint16](), reflect.TypeFor[uint32](), reflect.TypeFor[uint64](),
+		reflect.TypeFor[int](), reflect.TypeFor[int8](), reflect.TypeFor[int16](), reflect.TypeFor[int32](),
+		reflect.TypeFor[int64](),
+		reflect.TypeFor[uint](), reflect.TypeFor[uint8](), reflect.TypeFor[uint16](), reflect.TypeFor[uint32](),
+		reflect.TypeFor[uint64](),
 		reflect.TypeFor[float32](), reflect.TypeFor[float64](), reflect.TypeFor[complex64](), reflect.TypeFor[complex128](),
 		reflect.TypeFor[uintptr](),
 	} {
@@ -108,7 +110,8 @@ func (s *standIns) field(v *types.Var, tag reflect.StructTag) (field reflect.Str
 	case v.Embedded() && isStruct(pointedTo(v.Type())): // has exported members
 		return reflect.StructField{Name: s.nameFor(v, "Standing_in"), Type: s.behind(v.Type()), Tag: tag}, true
 	}
-	return reflect.StructField{Name: s.nameFor(v, "standing_in"), PkgPath: "main", Type: reflect.TypeFor[bool](), Tag: tag}, true
+	return reflect.StructField{Name: s.nameFor(v, "standing_in"), PkgPath: "main", Type: reflect.TypeFor[bool](),
+		Tag: tag}, true
 }
 
 // nameFor returns an unused name for a field, which messages replace by the one in source.

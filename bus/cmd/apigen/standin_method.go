@@ -43,8 +43,10 @@ type (
 // opaques are distinct types.
 func opaques() []reflect.Type {
 	return []reflect.Type{
-		reflect.TypeFor[opaque[int]](), reflect.TypeFor[opaque[int8]](), reflect.TypeFor[opaque[int16]](), reflect.TypeFor[opaque[int32]](),
-		reflect.TypeFor[opaque[int64]](), reflect.TypeFor[opaque[uint]](), reflect.TypeFor[opaque[uint8]](), reflect.TypeFor[opaque[uint16]](),
+		reflect.TypeFor[opaque[int]](), reflect.TypeFor[opaque[int8]](), reflect.TypeFor[opaque[int16]](),
+		reflect.TypeFor[opaque[int32]](),
+		reflect.TypeFor[opaque[int64]](), reflect.TypeFor[opaque[uint]](), reflect.TypeFor[opaque[uint8]](),
+		reflect.TypeFor[opaque[uint16]](),
 	}
 }
 
@@ -108,7 +110,8 @@ func methodsOf(t types.Type) func(name string, params, results []types.Type) boo
 			return false
 		}
 		signature, ok := selection.Type().(*types.Signature)
-		return ok && (params == nil && results == nil || areTypes(signature.Params(), params) && areTypes(signature.Results(), results))
+		return ok && (params == nil && results == nil || areTypes(signature.Params(), params) &&
+			areTypes(signature.Results(), results))
 	}
 }
 

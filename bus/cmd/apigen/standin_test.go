@@ -27,7 +27,8 @@ func TestStandIn_StructsAreAsServed(t *testing.T) {
 	}
 	for method := range reflect.TypeFor[embeds.Embeds]().Methods() {
 		want := ""
-		signature := reflectapi.Signature{Name: method.Name, Func: method.Type, Params: []string{"x"}, Results: []string{"err"}}
+		signature := reflectapi.Signature{Name: method.Name, Func: method.Type, Params: []string{"x"},
+			Results: []string{"err"}}
 		if _, err := reflectapi.DescribeSignatures("Embeds", "", []reflectapi.Signature{signature}); err != nil {
 			want = strings.ReplaceAll(fmt.Sprint(err), "embeds.", "")
 		}

@@ -33,7 +33,8 @@ func (s *sources) isAskedFor(named *types.TypeName) bool {
 func asksFor(line, typeName string) bool {
 	words := strings.FieldsFunc(line, func(r rune) bool { return r == ' ' || r == '\t' || r == '=' || r == '"' })
 	i := slices.IndexFunc(words, func(word string) bool { return strings.TrimLeft(word, "-") == "type" })
-	return strings.HasPrefix(line, "//go:generate ") && strings.Contains(line, "apigen") && i >= 0 && i+1 < len(words) && words[i+1] == typeName
+	return strings.HasPrefix(line, "//go:generate ") && strings.Contains(line, "apigen") && i >= 0 && i+1 < len(words) &&
+		words[i+1] == typeName
 }
 
 // table writes the interface as one declaration: with all methods, names and comments as in the source, and types as
@@ -53,7 +54,8 @@ func table(found *api, qualifier types.Qualifier, client []string) (string, erro
 	if err != nil {
 		return "", fmt.Errorf("the signature table of %s: %w", found.name, err)
 	}
-	return commented(found.doc, append(slices.Clone(found.declared.Lines), client...)) + strings.NewReplacer(comments...).Replace(string(formatted)), nil
+	return commented(found.doc, append(slices.Clone(found.declared.Lines), client...)) +
+		strings.NewReplacer(comments...).Replace(string(formatted)), nil
 }
 
 // commented returns a comment with directives, as gofmt has them.

@@ -44,7 +44,9 @@ func (s *sources) touching(reached []types.Object, invalid bool) []diagnostic {
 
 // isBroken reports whether the file of a type does not parse, so that parts of the type may be missing.
 func (s *sources) isBroken(object types.Object) bool {
-	return slices.ContainsFunc(s.syntax, func(f diagnostic) bool { return f.at.Filename == s.position(object.Pos()).Filename })
+	return slices.ContainsFunc(s.syntax, func(f diagnostic) bool {
+		return f.at.Filename == s.position(object.Pos()).Filename
+	})
 }
 
 // inImports returns the diagnostics in the imports of a file.

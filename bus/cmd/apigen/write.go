@@ -39,7 +39,8 @@ func (s *sources) mayReplace(writtenFor, wanted string) error {
 	if writtenFor == wanted || !isType || !types.IsInterface(other.Type()) && s.enumType(writtenFor) == nil {
 		return nil
 	}
-	return diagnostic{s.position(other.Pos()), fmt.Sprintf("%s is the file of %s: choose another for %s with -output, or delete it", s.output, writtenFor, wanted)}
+	return diagnostic{s.position(other.Pos()),
+		fmt.Sprintf("%s is the file of %s: choose another for %s with -output, or delete it", s.output, writtenFor, wanted)}
 }
 
 // write replaces the file unless its contents are the same. It is atomic: a concurrent reader sees either the old file

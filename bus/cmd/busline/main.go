@@ -19,7 +19,8 @@ import (
 )
 
 func main() {
-	signal.Ignore(syscall.SIGPIPE) // so that writing to a closed pipe is an error, after which everything is closed in order
+	// so that writing to a closed pipe is an error, after which everything is closed in order
+	signal.Ignore(syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	os.Exit(cli.Run(ctx, cli.Environment{

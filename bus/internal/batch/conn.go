@@ -256,7 +256,8 @@ func (c *Conn) failLocked(err error) {
 	c.err = err
 	c.buffer, c.next = nil, nil
 	c.notifyLocked()
-	_ = c.conn.SetReadDeadline(time.Now().Add(readGrace)) // fails only if the connection is closed, and then Read fails, too
+	// fails only if the connection is closed, and then Read fails, too
+	_ = c.conn.SetReadDeadline(time.Now().Add(readGrace))
 }
 
 // Read reads from the connection.

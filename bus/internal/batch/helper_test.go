@@ -85,7 +85,8 @@ func connect(t *testing.T, url string, options ...nats.Option) *nats.Conn {
 	t.Helper()
 	options = append([]nats.Option{
 		nats.SetCustomDialer(&batch.Dialer{Timeout: time.Minute}), nats.SkipHostLookup(), nats.Timeout(time.Minute),
-		nats.ReconnectWait(time.Millisecond), nats.ReconnectJitter(time.Millisecond, time.Millisecond), nats.MaxReconnects(-1),
+		nats.ReconnectWait(time.Millisecond), nats.ReconnectJitter(time.Millisecond, time.Millisecond),
+		nats.MaxReconnects(-1),
 	}, options...)
 	conn, err := nats.Connect(url, options...)
 	require.NoError(t, err)

@@ -28,12 +28,15 @@ func TestDialer_NATS(t *testing.T) {
 		scheme  string
 		connect []nats.Option
 	}{
-		"plain":      {&server.Options{}, "nats", nil},
-		"name":       {&server.Options{}, "nats", nil},
-		"tls":        {&server.Options{TLSConfig: serverTLS(t), TLSTimeout: 60}, "tls", []nats.Option{clientTLS(t)}},
-		"tls first":  {&server.Options{TLSConfig: serverTLS(t), TLSTimeout: 60, TLSHandshakeFirst: true}, "tls", []nats.Option{clientTLS(t), nats.TLSHandshakeFirst()}},
-		"websocket":  {&server.Options{Websocket: server.WebsocketOpts{Host: "127.0.0.1", Port: -1, NoTLS: true, HandshakeTimeout: time.Minute}}, "ws", nil},
-		"wss":        {&server.Options{Websocket: server.WebsocketOpts{Host: "127.0.0.1", Port: -1, TLSConfig: serverTLS(t), HandshakeTimeout: time.Minute}}, "wss", []nats.Option{clientTLS(t)}},
+		"plain": {&server.Options{}, "nats", nil},
+		"name":  {&server.Options{}, "nats", nil},
+		"tls":   {&server.Options{TLSConfig: serverTLS(t), TLSTimeout: 60}, "tls", []nats.Option{clientTLS(t)}},
+		"tls first": {&server.Options{TLSConfig: serverTLS(t), TLSTimeout: 60, TLSHandshakeFirst: true}, "tls",
+			[]nats.Option{clientTLS(t), nats.TLSHandshakeFirst()}},
+		"websocket": {&server.Options{Websocket: server.WebsocketOpts{Host: "127.0.0.1", Port: -1, NoTLS: true,
+			HandshakeTimeout: time.Minute}}, "ws", nil},
+		"wss": {&server.Options{Websocket: server.WebsocketOpts{Host: "127.0.0.1", Port: -1, TLSConfig: serverTLS(t),
+			HandshakeTimeout: time.Minute}}, "wss", []nats.Option{clientTLS(t)}},
 		"no flusher": {&server.Options{}, "nats", []nats.Option{nats.FlusherTimeout(-1)}},
 	}
 	for name, test := range tests {
@@ -99,7 +102,8 @@ func TestDialer_Dial_Fails(t *testing.T) {
 		"refused by name": {batch.Dialer{Timeout: time.Minute}, "localhost:" + port, false, "connection refused"},
 		"too late":        {batch.Dialer{Timeout: 1}, address, true, "i/o timeout"},
 		"no port":         {batch.Dialer{}, "localhost", false, "missing port in address"},
-		"no such name":    {batch.Dialer{Timeout: time.Minute}, "no-such-host.invalid:4222", false, "lookup no-such-host.invalid"},
+		"no such name": {batch.Dialer{Timeout: time.Minute}, "no-such-host.invalid:4222", false,
+			"lookup no-such-host.invalid"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -59,7 +59,8 @@ func FieldsOf(ctx context.Context) *Fields {
 func With(ctx context.Context, name, value string) context.Context {
 	fields := FieldsOf(ctx).clone()
 	fields.header = Without(fields.header, name)
-	fields.refused = slices.DeleteFunc(slices.Clone(fields.refused), func(other string) bool { return strings.EqualFold(other, name) })
+	fields.refused = slices.DeleteFunc(slices.Clone(fields.refused),
+		func(other string) bool { return strings.EqualFold(other, name) })
 	clean := wire.FromHTTP(http.Header{name: {value}})
 	if value != "" && (len(clean) == 0 || IsOfBody(name)) {
 		fields.refused = append(fields.refused, name)

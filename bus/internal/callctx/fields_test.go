@@ -142,7 +142,8 @@ func TestFields_Replace_BetweenContexts(t *testing.T) {
 		{"no fields", t.Context(), fields("X-A", "1", "X-B", "2", "X-C", "3"), fields("X-C", "3")},
 		{"set in the header", callctx.With(before, "X-C", "9"), append(sent[:2:2], own...), append(sent[:2:2], own...)},
 		{"removed from the header", before, fields("X-B", "2"), fields("X-B", "2")},
-		{"changed in the header", callctx.With(before, "X-A", "9"), fields("X-A", "7", "X-B", "2"), fields("X-A", "7", "X-B", "2")},
+		{"changed in the header", callctx.With(before, "X-A", "9"), fields("X-A", "7", "X-B", "2"),
+			fields("X-A", "7", "X-B", "2")},
 		{"another context from scratch", callctx.With(t.Context(), "X-E", "5"), sent, fields("X-E", "5")},
 	} {
 		t.Run(test.name, func(t *testing.T) {

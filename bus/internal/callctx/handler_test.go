@@ -177,7 +177,8 @@ func TestHandler_ResponseHeader_Replaces(t *testing.T) {
 	h.SetResponseHeader("X-A", wire.Header{{Name: "X-A", Value: "1"}, {Name: "X-A", Value: "2"}})
 	h.SetResponseHeader("X-B", wire.Header{{Name: "X-B", Value: "3"}})
 	h.SetResponseHeader("x-a", wire.Header{{Name: "x-a", Value: "4"}})
-	checkHeader(t, h.ResponseHeader(before), append(before[:1:1], wire.Field{Name: "X-B", Value: "3"}, wire.Field{Name: "x-a", Value: "4"}))
+	checkHeader(t, h.ResponseHeader(before), append(before[:1:1], wire.Field{Name: "X-B", Value: "3"},
+		wire.Field{Name: "x-a", Value: "4"}))
 	if beyond := before[:2][1]; beyond.Name != "" {
 		t.Errorf("%v was written behind the header that was passed", beyond)
 	}

@@ -82,7 +82,8 @@ type Client struct {
 // token below to [Client.ReceiveBelow].
 func New(config Config) *Client {
 	c := &Client{
-		config: config, broker: config.Broker, began: time.Now(), response: subject.Response(config.Plane, config.Host, config.ID),
+		config: config, broker: config.Broker, began: time.Now(),
+		response:   subject.Response(config.Plane, config.Host, config.ID),
 		responders: newResponderCache(config.Plane, config.Membership), calls: worker.NewLimiter(0),
 	}
 	c.pending = newPending(c.unexpected, config.Encode, config.MaxMessage, config.Memory)
@@ -127,7 +128,8 @@ type Outgoing struct {
 	Local     bool // the latest attempt stayed in the process
 	NotServed bool // the response is made by Config.NotServed, and not by an instance
 
-	reply   string       // the subject on which the broker reports that no instance subscribes; it ends with the message id
+	// the subject on which the broker reports that no instance subscribes; it ends with the message id
+	reply   string
 	waiting *pendingCall // the slot of the attempt; nil without a waiting caller
 }
 
@@ -161,7 +163,8 @@ func (o *Outgoing) sender() string {
 
 // begin counts a call until c.calls.Done. Once the client is closed, only running handlers may make calls.
 func (c *Client) begin(ctx context.Context) error {
-	if h := callctx.Of(ctx); h != nil && h.Owner == c.config.Owner && c.config.Base.Err() == nil && h.AcquireNested(c.calls) {
+	if h := callctx.Of(ctx); h != nil && h.Owner == c.config.Owner && c.config.Base.Err() == nil &&
+		h.AcquireNested(c.calls) {
 		return nil
 	}
 	if c.calls.Acquire() != worker.Admitted {
@@ -270,12 +273,14 @@ func (c *Client) newReply() (reply, msgID string) {
 
 // publish publishes a request, or a part of one. fits reports whether one message has room for it. head, if it is not
 // nil, is the beginning that all requests of an operation have in common.
-func (c *Client) publish(ctx context.Context, to, reply string, head *wire.RequestHead, request *wire.Request) (fits bool, err error) {
+func (c *Client) publish(ctx context.Context, to, reply string, head *wire.RequestHead,
+	request *wire.Request) (fits bool, err error) {
 	if c.broker.Exceeds(len(request.Body)) { // no need to encode it
 		return false, nil
 	}
 	if len(request.Body) >= natsconn.Large {
-		return c.broker.SendLarge(ctx, request.TimeBudget, to, reply, func(buffer []byte) []byte { return wire.AppendRequest(buffer, request) })
+		return c.broker.SendLarge(ctx, request.TimeBudget, to, reply,
+			func(buffer []byte) []byte { return wire.AppendRequest(buffer, request) })
 	}
 	buffer := c.broker.Buffer()
 	if head != nil {

@@ -250,7 +250,8 @@ type UnicastProbe = unicastProbe
 const ProbeInterval = probeInterval
 
 // NewUnicastProbe returns the probe of a call that has been sent to a host. ack acknowledges it.
-func (c *Client) NewUnicastProbe(host string, ackWait time.Duration, local bool) (probe *UnicastProbe, ack func(from Peer)) {
+func (c *Client) NewUnicastProbe(host string, ackWait time.Duration,
+	local bool) (probe *UnicastProbe, ack func(from Peer)) {
 	s := c.pending.newCall(host, ackWait)
 	return &unicastProbe{client: c, call: s, local: local}, func(from Peer) {
 		s.acknowledge(&wire.Response{OpCode: wire.OpAck, FromHost: from.Host, FromID: from.ID})

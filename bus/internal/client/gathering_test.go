@@ -22,7 +22,8 @@ func TestGathering_Allocations(t *testing.T) { //nolint:paralleltest // testing.
 	for range 10_000 { // until the cache is full
 		once()
 	}
-	if got := testing.AllocsPerRun(1000, once); got > 8 { // the id, and more when the pool is emptied, as the race detector does at random
+	// the id, and more when the pool is emptied, as the race detector does at random
+	if got := testing.AllocsPerRun(1000, once); got > 8 {
 		t.Errorf("a multicast to %d instances allocates %.0f times", instances, got)
 	}
 }

@@ -38,7 +38,9 @@ func newClient(t *testing.T, maxPayload int) (c *client.Client, conn *natsconn.C
 	return client.New(client.Config{
 		Host: "caller.example", ID: "a1aaaaaaaa", Plane: "bus", AckWait: time.Second, MaxMessage: 1 << 20, Broker: conn,
 		Membership: client.NewMembership(), Base: context.Background(), Controls: worker.NewLimiter(0), Logger: zerolog.Nop(),
-		Encode: encode, Dropped: func(subject string, err error) { t.Errorf("a message on %s was dropped: %v", subject, err) },
+		Encode: encode, Dropped: func(subject string, err error) {
+			t.Errorf("a message on %s was dropped: %v", subject, err)
+		},
 	}), conn, raw
 }
 

@@ -21,8 +21,9 @@ type incoming struct {
 	from     Peer
 	reader   *stream.Reader
 	isStream bool
-	response *wire.Response // the head; nil before part 1, and after the end of one whose parts are known. The lock of the shard protects it
-	probe    *probe         // asks the broker whether the instance is there
+	// the head; nil before part 1, and after the end of one whose parts are known. The lock of the shard protects it
+	response *wire.Response
+	probe    *probe // asks the broker whether the instance is there
 
 	mu       sync.Mutex // protects all below
 	msgID    string
@@ -43,7 +44,8 @@ func (p *pending) newIncoming(first *wire.Response, window int64) *incoming {
 	in := &incoming{client: p.client, from: from, isStream: window > 0}
 	length, _ := strconv.ParseInt(first.ContentLength, 10, 64) // 0 for none
 	in.reader = stream.NewReader(stream.ReaderConfig{
-		Held: p.memory.Reserve(from.ID + "." + from.Host), Ended: in.end, Limit: p.limit, Opened: window, Open: in.open, Length: length,
+		Held: p.memory.Reserve(from.ID + "." + from.Host), Ended: in.end, Limit: p.limit, Opened: window, Open: in.open,
+		Length: length,
 	})
 	return in
 }
@@ -177,7 +179,8 @@ func (at *shard) forgetLocked(id string) {
 // replaced ends the stream with a response that comes in its place: the error of a handler that has failed.
 func (in *incoming) replaced(by *wire.Response) {
 	if by.Status < http.StatusBadRequest {
-		in.reader.Fail(status.HasRun(http.StatusBadGateway, nil, "the stream was replaced by another response, with status %d", by.Status))
+		in.reader.Fail(status.HasRun(http.StatusBadGateway, nil,
+			"the stream was replaced by another response, with status %d", by.Status))
 		return
 	}
 	in.reader.Fail(&replacedError{by})
@@ -207,7 +210,8 @@ func (in *incoming) open(limit int64) {
 	}
 	c := in.client
 	ack := &wire.Response{
-		Status: http.StatusAccepted, OpCode: wire.OpAck, FromHost: c.config.Host, FromID: c.config.ID, MsgID: msgID, Queue: c.config.Host, Window: limit,
+		Status: http.StatusAccepted, OpCode: wire.OpAck, FromHost: c.config.Host, FromID: c.config.ID, MsgID: msgID,
+		Queue: c.config.Host, Window: limit,
 	}
 	if local {
 		c.config.OpenLocal(in.from, ack)
@@ -235,7 +239,8 @@ func (in *incoming) follow(ctx context.Context, sent *Outgoing) {
 			in.reader.Fail(stoppedReading(ctx, in.from.Host))
 		}),
 		context.AfterFunc(in.client.config.Base, func() {
-			in.reader.Fail(status.HasRun(http.StatusServiceUnavailable, status.ErrClosed, "the connection was closed in the middle of a stream of %s", in.from.Host))
+			in.reader.Fail(status.HasRun(http.StatusServiceUnavailable, status.ErrClosed,
+				"the connection was closed in the middle of a stream of %s", in.from.Host))
 		}))
 	in.timer = time.AfterFunc(in.next, in.look)
 	in.mu.Unlock()
@@ -271,7 +276,8 @@ const longestLook = 5 * time.Second
 func (in *incoming) lookLocked(silent time.Duration) error {
 	c := in.client
 	if silent >= in.budget {
-		return status.HasRun(http.StatusGatewayTimeout, status.TimeBudgetSpent(), "nothing came of the stream of %s for %s", in.from.Host, in.budget)
+		return status.HasRun(http.StatusGatewayTimeout, status.TimeBudgetSpent(), "nothing came of the stream of %s for %s",
+			in.from.Host, in.budget)
 	}
 	if in.local {
 		return nil

@@ -18,8 +18,10 @@ func TestMembership_Covered(t *testing.T) {
 		want    bool
 	}{
 		{"no known instance", func(*client.Membership) {}, []client.Peer{first}, false},
-		{"it has come, and others may have come before", func(m *client.Membership) { m.Add("bus", first) }, []client.Peer{first}, false},
-		{"a call has listened", func(m *client.Membership) { m.Reduce("bus", calculatorHost, first) }, []client.Peer{first, second}, true},
+		{"it has come, and others may have come before", func(m *client.Membership) { m.Add("bus", first) },
+			[]client.Peer{first}, false},
+		{"a call has listened", func(m *client.Membership) { m.Reduce("bus", calculatorHost, first) },
+			[]client.Peer{first, second}, true},
 		{"one has come since", func(m *client.Membership) {
 			m.Reduce("bus", calculatorHost, first)
 			m.Add("bus", second)
@@ -30,7 +32,8 @@ func TestMembership_Covered(t *testing.T) {
 			m.Add("bus", second)
 			m.Remove("bus", second)
 		}, []client.Peer{first}, true},
-		{"another plane", func(m *client.Membership) { m.Reduce("other", calculatorHost, first) }, []client.Peer{first}, false},
+		{"another plane", func(m *client.Membership) { m.Reduce("other", calculatorHost, first) },
+			[]client.Peer{first}, false},
 		{"another host", func(m *client.Membership) {
 			m.Reduce("bus", calculatorHost, first)
 			m.Add("bus", client.Peer{Host: "other.example", ID: second.ID})
@@ -72,6 +75,7 @@ func TestMembership_Full(t *testing.T) {
 		t.Error("an instance may be forgotten, and the host is covered")
 	}
 	m.Reduce("bus", calculatorHost, first, second)
-	assert.False(t, m.Covered("bus", calculatorHost, first), "a call has listened, and the host does not have the instances that acked")
+	assert.False(t, m.Covered("bus", calculatorHost, first),
+		"a call has listened, and the host does not have the instances that acked")
 	assert.True(t, m.Covered("bus", calculatorHost, first, second))
 }

@@ -67,7 +67,8 @@ func (r *responderCache) reuse(s *pendingMulticast) {
 	clear(s.members)
 	clear(s.inbox)
 	clear(s.unexpected)
-	*s = pendingMulticast{news: s.news, timer: s.timer, members: s.members[:0], inbox: s.inbox[:0], unexpected: s.unexpected}
+	*s = pendingMulticast{news: s.news, timer: s.timer, members: s.members[:0], inbox: s.inbox[:0],
+		unexpected: s.unexpected}
 	r.unused.Put(s)
 }
 
@@ -82,7 +83,8 @@ func (c *Client) gather(ctx context.Context, waiting *pendingMulticast, yield fu
 	if err := c.Publish(ctx, sent); err != nil {
 		return err
 	}
-	waiting.probe = multicastProbe{client: c, call: waiting, due: waiting.began.Add(probeInterval), outage: c.broker.GraceExpired()}
+	waiting.probe = multicastProbe{client: c, call: waiting, due: waiting.began.Add(probeInterval),
+		outage: c.broker.GraceExpired()}
 	left := true // yield has returned false, or has not returned
 	defer func() {
 		waiting.probe.end()
@@ -249,7 +251,8 @@ func (s *pendingMulticast) noteUnknownResponders() bool {
 
 // stopWaiting ends a call that is not complete: it cancels the unanswered instances, and yields the outcomes in the
 // inbox. It returns an error if the call itself has failed; at the end of the time budget only instances fail.
-func (c *Client) stopWaiting(ctx context.Context, waiting *pendingMulticast, why stopReason, yield func(*wire.Response, error) bool) error {
+func (c *Client) stopWaiting(ctx context.Context, waiting *pendingMulticast, why stopReason,
+	yield func(*wire.Response, error) bool) error {
 	outcomes, silent := waiting.remainder()
 	if why != brokerGone {
 		c.cancelAll(ctx, waiting.call.MsgID, silent)
@@ -277,7 +280,8 @@ func (s *pendingMulticast) gaveUp(ctx context.Context) error {
 	if ctx.Err() != nil {
 		why = status.ContextEnded(ctx)
 	}
-	failed := status.MayHaveRun(http.StatusServiceUnavailable, why, "the caller stopped waiting for %s", s.call.Address.Host)
+	failed := status.MayHaveRun(http.StatusServiceUnavailable, why, "the caller stopped waiting for %s",
+		s.call.Address.Host)
 	failed.MsgID = s.call.MsgID
 	return failed
 }
@@ -285,7 +289,8 @@ func (s *pendingMulticast) gaveUp(ctx context.Context) error {
 // timeOut yields one error for each unanswered instance.
 func (s *pendingMulticast) timeOut(silent []Peer, yield func(*wire.Response, error) bool) {
 	for _, ack := range silent {
-		failed := status.MayHaveRun(http.StatusGatewayTimeout, status.TimeBudgetSpent(), "the instance took the call, and did not answer within the time budget")
+		failed := status.MayHaveRun(http.StatusGatewayTimeout, status.TimeBudgetSpent(),
+			"the instance took the call, and did not answer within the time budget")
 		failed.Host, failed.ID, failed.MsgID = ack.Host, ack.ID, s.call.MsgID
 		if !yield(nil, failed) {
 			return

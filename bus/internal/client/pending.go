@@ -61,7 +61,8 @@ type slot interface {
 	denied(subject string)
 }
 
-func newPending(unexpected func(*wire.Response), encode func(*status.Error) *wire.Response, limit int, memory *stream.Memory) *pending {
+func newPending(unexpected func(*wire.Response), encode func(*status.Error) *wire.Response, limit int,
+	memory *stream.Memory) *pending {
 	p := &pending{watches: make(map[string]func()), unexpected: unexpected, encode: encode, limit: limit, memory: memory}
 	p.reminder.callers = p
 	return p
@@ -203,7 +204,8 @@ func (p *pending) unwatch(token string) {
 
 // cameFrom reports whether the sender is the called host or instance.
 func cameFrom(response *wire.Response, called string) bool {
-	return called == subject.HostAll || response.FromHost == called || subject.Joins(called, response.FromID, response.FromHost)
+	return called == subject.HostAll || response.FromHost == called ||
+		subject.Joins(called, response.FromID, response.FromHost)
 }
 
 // Receive takes a message on the response subject. It is a [natsconn.Receiver].
@@ -255,7 +257,8 @@ func (c *Client) ReceiveBelow(message *nats.Msg, reader *wire.Reader) worker.Job
 var (
 	errForgeable = errors.New("a connection with bus.WithAllowResponses accepts no answer on its response subject; " +
 		"the service that answers must use that option, too")
-	errOtherMessage = errors.New("the message id of the answer is not the last token of the subject that it was published to")
+	errOtherMessage = errors.New("the message id of the answer is not the last token of the subject that it was " +
+		"published to")
 )
 
 // checkPlace returns an error for an ack or a response on a wrong subject.
@@ -313,6 +316,7 @@ func (p *pending) failedResponse(part *wire.Response, why error) *wire.Response 
 	failed.Host, failed.ID, failed.MsgID = part.FromHost, part.FromID, part.MsgID
 	failed.RetryAfter = 0 // the request was executed, so a retry is not suggested
 	response := p.encode(&failed)
-	response.OpCode, response.FromHost, response.FromID, response.MsgID, response.Queue = part.OpCode, part.FromHost, part.FromID, part.MsgID, part.Queue
+	response.OpCode, response.MsgID, response.Queue = part.OpCode, part.MsgID, part.Queue
+	response.FromHost, response.FromID = part.FromHost, part.FromID
 	return response
 }

@@ -49,7 +49,8 @@ func newPending(t *testing.T, host string, inParts bool) *pending {
 
 // message returns an ack or a response.
 func message(code wire.OpCode, from client.Peer) *wire.Response {
-	return &wire.Response{Status: http.StatusOK, OpCode: code, FromHost: from.Host, FromID: from.ID, MsgID: msgID, Queue: from.Host}
+	return &wire.Response{Status: http.StatusOK, OpCode: code, FromHost: from.Host, FromID: from.ID, MsgID: msgID,
+		Queue: from.Host}
 }
 
 // ack delivers acks.
@@ -113,14 +114,17 @@ func TestPending_Deliver(t *testing.T) {
 			happens: func(p *pending) { p.ack(stranger); p.respond(stranger) }, unexpected: []string{stranger.ID, stranger.ID},
 		},
 		{name: "any host", host: "all", happens: func(p *pending) { p.respond(stranger) }, response: stranger},
-		{name: "instance", host: first.ID + "." + first.Host, happens: func(p *pending) { p.respond(first) }, response: first},
+		{name: "instance", host: first.ID + "." + first.Host, happens: func(p *pending) { p.respond(first) },
+			response: first},
 		{name: "another instance",
 			host: first.ID + "." + first.Host, happens: func(p *pending) { p.respond(second) }, unexpected: []string{second.ID},
 		},
-		{name: "not the instance that acked", happens: func(p *pending) { p.ack(first); p.respond(second) }, unexpected: []string{second.ID}},
+		{name: "not the instance that acked", happens: func(p *pending) { p.ack(first); p.respond(second) },
+			unexpected: []string{second.ID}},
 		{name: "several acks", happens: func(p *pending) { p.ack(first, second); p.respond(second) }, response: second},
 		{name: "ack of the first part that comes second",
-			inParts: true, happens: func(p *pending) { p.ack(first, second); p.respond(second) }, unexpected: []string{second.ID},
+			inParts: true, happens: func(p *pending) { p.ack(first, second); p.respond(second) },
+			unexpected: []string{second.ID},
 		},
 		{name: "ack of the first part that comes first",
 			inParts: true, happens: func(p *pending) { p.ack(first, second); p.respond(first) }, response: first,
@@ -147,7 +151,8 @@ func TestPending_ResponseTooLarge(t *testing.T) {
 	large := message(wire.OpRes, first)
 	large.Body = make([]byte, limit+1)
 	p.Deliver(large, 0)
-	p.checkMadeUp(http.StatusRequestEntityTooLarge, "the response cannot be received: a body of at least 65537 bytes exceeds the limit of 65536")
+	p.checkMadeUp(http.StatusRequestEntityTooLarge,
+		"the response cannot be received: a body of at least 65537 bytes exceeds the limit of 65536")
 }
 
 // checkMadeUp expects a response from Encode in the place of that of the first instance.
@@ -200,10 +205,13 @@ func TestPending_Parts(t *testing.T) {
 		{name: "comes after all", numbers: "1323", size: 1, code: 502, detail: "part 2 was lost on the way"},
 		{name: "first one is lost", numbers: "23", size: 1, code: 502, detail: "part 1 was lost on the way"},
 		{name: "as large as may be",
-			numbers: "123", size: limit / 3, body: strings.Repeat("1", limit/3) + strings.Repeat("2", limit/3) + strings.Repeat("3", limit/3),
+			numbers: "123", size: limit / 3, body: strings.Repeat("1", limit/3) + strings.Repeat("2", limit/3) +
+				strings.Repeat("3", limit/3),
 		},
-		{name: "too large in the end", numbers: "123", size: half, code: 413, detail: "a body of at least 98304 bytes exceeds the limit of 65536"},
-		{name: "too large from the outset", numbers: "1", size: half + 1, code: 413, detail: "a body of at least 65538 bytes exceeds the limit of 65536"},
+		{name: "too large in the end", numbers: "123", size: half, code: 413,
+			detail: "a body of at least 98304 bytes exceeds the limit of 65536"},
+		{name: "too large from the outset", numbers: "1", size: half + 1, code: 413,
+			detail: "a body of at least 65538 bytes exceeds the limit of 65536"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -250,7 +258,8 @@ func TestPending_PartsFillMemory(t *testing.T) {
 		t.Fatalf("another call has failed: %v", p.encoded)
 	}
 	p.deliverParts("1", 2, limit)
-	p.checkMadeUp(http.StatusServiceUnavailable, "the response cannot be received: too busy: the messages under way take as much memory as they may")
+	p.checkMadeUp(http.StatusServiceUnavailable,
+		"the response cannot be received: too busy: the messages under way take as much memory as they may")
 }
 
 // TestPending_PartAcknowledges takes the first part of a response for the ack that was lost.
@@ -336,12 +345,14 @@ func TestPending_ReachesNoInstance(t *testing.T) {
 		{"no responders after an ack", false, func(p *pending) { p.ack(first); p.NoResponders(msgID) }, nil},
 		{"no responders of another request", false, func(p *pending) { p.NoResponders("m2") }, nil},
 		{"no responders for parts", true, func(p *pending) { p.NoResponders(msgID) }, client.ErrNoSubscriber},
-		{"no responders for the second part", true, func(p *pending) { p.ack(first, second); p.NoResponders(msgID) }, client.LeftError(first)},
+		{"no responders for the second part", true, func(p *pending) { p.ack(first, second); p.NoResponders(msgID) },
+			client.LeftError(first)},
 		{"denied", false, func(p *pending) { p.Denied(endpoint) }, client.ErrDenied},
 		{"another subject is denied", false, func(p *pending) { p.Denied("bus.other") }, nil},
 		{"denied after an ack", false, func(p *pending) { p.ack(first); p.Denied(endpoint) }, nil},
 		{"denied after the ack of a part", true, func(p *pending) { p.ack(first); p.Denied(endpoint) }, client.ErrDenied},
-		{"no responders, then denied", false, func(p *pending) { p.NoResponders(msgID); p.Denied(endpoint) }, client.ErrNoSubscriber},
+		{"no responders, then denied", false, func(p *pending) { p.NoResponders(msgID); p.Denied(endpoint) },
+			client.ErrNoSubscriber},
 		{"no responders for a request that ended", false, func(p *pending) { p.Close(msgID); p.NoResponders(msgID) }, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -411,11 +422,16 @@ func TestPending_GaveUp(t *testing.T) {
 		causes []error
 		names  client.Peer
 	}{
-		{"no ack", expired, nil, http.StatusServiceUnavailable, []error{status.ErrNoAck, context.DeadlineExceeded}, client.Peer{}},
-		{"no ack in time", t.Context(), nil, http.StatusServiceUnavailable, []error{status.ErrNoAck, context.DeadlineExceeded}, client.Peer{}},
-		{"one taker", expired, []client.Peer{first}, http.StatusGatewayTimeout, []error{status.ErrTimeout, context.DeadlineExceeded}, first},
-		{"two takers", expired, []client.Peer{first, second}, http.StatusGatewayTimeout, []error{status.ErrTimeout}, client.Peer{}},
-		{"cancelled", cancelled, []client.Peer{first}, http.StatusServiceUnavailable, []error{context.Canceled}, client.Peer{}},
+		{"no ack", expired, nil, http.StatusServiceUnavailable, []error{status.ErrNoAck, context.DeadlineExceeded},
+			client.Peer{}},
+		{"no ack in time", t.Context(), nil, http.StatusServiceUnavailable,
+			[]error{status.ErrNoAck, context.DeadlineExceeded}, client.Peer{}},
+		{"one taker", expired, []client.Peer{first}, http.StatusGatewayTimeout,
+			[]error{status.ErrTimeout, context.DeadlineExceeded}, first},
+		{"two takers", expired, []client.Peer{first, second}, http.StatusGatewayTimeout, []error{status.ErrTimeout},
+			client.Peer{}},
+		{"cancelled", cancelled, []client.Peer{first}, http.StatusServiceUnavailable, []error{context.Canceled},
+			client.Peer{}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -461,6 +477,7 @@ func TestPending_Reminder(t *testing.T) {
 		time.Sleep(client.ReminderInterval)
 		synctest.Wait()
 		assert.False(t, p.IsReminding(), "a round is scheduled without a caller that waits")
-		assert.Zero(t, len(p.call.News())+len(other.News())+len(ended.News()), "a round is scheduled without a caller that waits")
+		assert.Zero(t, len(p.call.News())+len(other.News())+len(ended.News()),
+			"a round is scheduled without a caller that waits")
 	})
 }

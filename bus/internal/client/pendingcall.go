@@ -216,14 +216,16 @@ func (s *pendingCall) lose(gone Peer) (last bool) {
 // gaveUp returns the error of a call whose context or time budget has ended.
 func (s *pendingCall) gaveUp(ctx context.Context) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
-		return status.MayHaveRun(http.StatusServiceUnavailable, status.ContextEnded(ctx), "the caller stopped waiting for %s", s.host)
+		return status.MayHaveRun(http.StatusServiceUnavailable, status.ContextEnded(ctx),
+			"the caller stopped waiting for %s", s.host)
 	}
 	takers := s.unanswered()
 	if len(takers) == 0 {
 		return status.MayHaveRun(http.StatusServiceUnavailable, errors.Join(status.ErrNoAck, context.DeadlineExceeded),
 			"no ack from %s within the time budget", s.host)
 	}
-	failed := status.MayHaveRun(http.StatusGatewayTimeout, status.TimeBudgetSpent(), "%s took the call, and did not answer within the time budget", s.host)
+	failed := status.MayHaveRun(http.StatusGatewayTimeout, status.TimeBudgetSpent(),
+		"%s took the call, and did not answer within the time budget", s.host)
 	if len(takers) == 1 {
 		failed.Host, failed.ID = takers[0].Host, takers[0].ID
 	}

@@ -86,7 +86,8 @@ func TestProbe_Lost(t *testing.T) {
 	c, conn, _ := newClient(t, 1<<20)
 	session := conn.Open(owner{t}, "bus", zerolog.Nop())
 	t.Cleanup(session.Leave)
-	err := session.Subscribe(&natsconn.Subscription{Subject: c.ResponseSubject() + ".*", Answers: true, Receive: c.ReceiveBelow})
+	err := session.Subscribe(&natsconn.Subscription{Subject: c.ResponseSubject() + ".*", Answers: true,
+		Receive: c.ReceiveBelow})
 	require.NoError(t, err)
 	probe, ack := c.NewUnicastProbe(calculatorHost, time.Second, false)
 	probe.First()

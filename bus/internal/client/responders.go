@@ -23,7 +23,8 @@ type responderCache struct {
 	oldest  int                      // index of the oldest id in the ring
 	patient bool                     // an early end has missed a responder: no call ends early any more
 
-	latest atomic.Pointer[string] // the host of the latest answer, as most answers come from the same host as the answer before
+	// the host of the latest answer, as most answers come from the same host as the answer before
+	latest atomic.Pointer[string]
 
 	unused sync.Pool // of *pendingMulticast
 }

@@ -21,7 +21,8 @@ func TestClient_PublishParts(t *testing.T) {
 	c, _, raw := newClient(t, payload)
 	received := subscribe(t, raw, "bus.>")
 	for _, size := range []int{0, 1, 1000, payload / 2, payload - 1000, payload} {
-		request, err := client.NewOutgoing("POST", &url.URL{Scheme: "https", Host: calculatorHost, Path: "/add"}, nil, bytes.Repeat([]byte("a"), size))
+		request, err := client.NewOutgoing("POST", &url.URL{Scheme: "https", Host: calculatorHost, Path: "/add"}, nil,
+			bytes.Repeat([]byte("a"), size))
 		require.NoError(t, err)
 		inParts, err := c.PublishParts(t.Context(), &request)
 		require.NoError(t, err, "%d bytes are published in parts", size)

@@ -28,7 +28,8 @@ var (
 type leftError struct{ receiver Peer }
 
 func (e leftError) Error() string {
-	return e.receiver.ID + "." + e.receiver.Host + " took the first part of the request, and was not there for the others: " +
+	return e.receiver.ID + "." + e.receiver.Host +
+		" took the first part of the request, and was not there for the others: " +
 		"it has left, or does not subscribe to its instance subject"
 }
 
@@ -107,7 +108,8 @@ func (c *Client) attempt(ctx context.Context, sent *Outgoing, ends time.Time) (*
 
 // sendAndAwait sends a request, and returns the response, or the error of a call that has ended. It sends the instances
 // a cancel then.
-func (c *Client) sendAndAwait(ctx context.Context, sent *Outgoing, waiting *pendingCall, ends time.Time) (*wire.Response, error) {
+func (c *Client) sendAndAwait(ctx context.Context, sent *Outgoing, waiting *pendingCall,
+	ends time.Time) (*wire.Response, error) {
 	if err := c.send(ctx, sent); err != nil {
 		return nil, err
 	}
@@ -177,7 +179,8 @@ func (c *Client) await(ctx context.Context, sent *Outgoing, s *pendingCall, ends
 		case <-ctx.Done():
 			return nil, s.gaveUp(ctx)
 		case <-c.config.Base.Done():
-			return nil, status.MayHaveRun(http.StatusServiceUnavailable, status.ErrClosed, "the connection was closed while waiting for %s", s.host)
+			return nil, status.MayHaveRun(http.StatusServiceUnavailable, status.ErrClosed,
+				"the connection was closed while waiting for %s", s.host)
 		}
 	}
 }
@@ -212,7 +215,8 @@ const (
 	firstPause    = 5 * time.Millisecond   // before the second attempt at a subject that no instance subscribes to
 	longestPause  = 50 * time.Millisecond  // between later attempts
 	replaceWindow = 500 * time.Millisecond // how long a known host may be without an instance
-	startUpWindow = time.Second            // how long after this connection began others may be that had announced themselves before
+	// how long after this connection began others may be that had announced themselves before.
+	startUpWindow = time.Second
 )
 
 // mayBeStarting reports whether an instance of a host that has never answered may be about to subscribe: it has
@@ -274,7 +278,8 @@ const AllowPath = "/allow"
 func newAllowed(address subject.Address) (Outgoing, error) {
 	query := url.Values{"port": {strconv.Itoa(address.Port)}, "path": {address.Path}}
 	return NewOutgoing(http.MethodGet, &url.URL{
-		Scheme: "https", Host: address.Host + ":" + strconv.Itoa(subject.ControlPort), Path: AllowPath, RawQuery: query.Encode(),
+		Scheme: "https", Host: address.Host + ":" + strconv.Itoa(subject.ControlPort), Path: AllowPath,
+		RawQuery: query.Encode(),
 	}, nil, nil)
 }
 
@@ -342,5 +347,6 @@ func (c *Client) noResponder(request *Outgoing, last error) *status.Error {
 // brokerAway is the error for a call during an outage that lasts longer than the grace.
 func brokerAway(host string) *status.Error {
 	return status.MayHaveRun(http.StatusServiceUnavailable, status.ErrDisconnected,
-		"the broker went away while the call to %s was under way, and did not come back within %s", host, natsconn.OutageGrace)
+		"the broker went away while the call to %s was under way, and did not come back within %s", host,
+		natsconn.OutageGrace)
 }

@@ -46,14 +46,16 @@ func (c *Client) publishParts(ctx context.Context, request *Outgoing) error {
 	payload := c.broker.MaxPayload()
 	if request.waiting == nil {
 		return status.NotRun(http.StatusRequestEntityTooLarge, nats.ErrMaxPayload,
-			"a multicast request must fit into one broker message of at most %d bytes; its body has %d bytes", payload, len(request.Body))
+			"a multicast request must fit into one broker message of at most %d bytes; its body has %d bytes", payload,
+			len(request.Body))
 	}
 	plan, err := stream.PlanRequest(&request.Request, payload)
 	if err != nil {
 		return err
 	}
 	first := request.Request
-	if plan.Count > 1 { // else a broker with a smaller limit has refused the request, and another one has replaced that broker
+	// else a broker with a smaller limit has refused the request, and another one has replaced that broker
+	if plan.Count > 1 {
 		c.newUpload(request, plan)
 		first.Fragment, first.Body = wire.Fragment{Number: 1, Count: plan.Count}, request.Body[:plan.First]
 	}
@@ -66,7 +68,8 @@ func (c *Client) publishStream(ctx context.Context, request *Outgoing) error {
 	first.Fragment, first.Body = wire.Fragment{Number: 1}, nil
 	room := stream.SizeOfParts(len(wire.AppendRequest(nil, &first)), c.broker.MaxPayload())
 	if room < 1 {
-		return status.NotRun(http.StatusRequestHeaderFieldsTooLarge, nats.ErrMaxPayload, "the head of the request does not fit into a message of the broker, whose limit is %d bytes", c.broker.MaxPayload())
+		return status.NotRun(http.StatusRequestHeaderFieldsTooLarge, nats.ErrMaxPayload,
+			"the head of the request does not fit into a message of the broker, whose limit is %d bytes", c.broker.MaxPayload())
 	}
 	if body := request.Body; len(body) > room {
 		request.Body, request.Stream = body[:room], wire.Unread(body[room:], request.Stream)
@@ -134,15 +137,17 @@ func (u *upload) beginStream(ctx context.Context, send func(wire.Fragment, []byt
 	u.call.mu.Lock()
 	defer u.call.mu.Unlock()
 	u.writer = stream.NewWriter(stream.WriterConfig{
-		Context: ctx, Send: send, Keeps: u.sent.Local, PartSize: size, Window: u.window, First: len(u.sent.Body), Budget: u.sent.TimeBudget,
-		Held: u.client.pending.memory.Reserve(""), Failed: u.call.fail,
+		Context: ctx, Send: send, Keeps: u.sent.Local, PartSize: size, Window: u.window, First: len(u.sent.Body),
+		Budget: u.sent.TimeBudget,
+		Held:   u.client.pending.memory.Reserve(""), Failed: u.call.fail,
 	})
 	u.begun = true
 	go u.pump()
 }
 
 // sender returns how parts reach the instance that has acked part 1, and how large they may be.
-func (u *upload) sender(ctx context.Context, receiver Peer) (send func(wire.Fragment, []byte) error, size int, err error) {
+func (u *upload) sender(ctx context.Context, receiver Peer) (send func(wire.Fragment,
+	[]byte) error, size int, err error) {
 	part := u.sent.Request
 	part.Header, part.Body, part.Stream, part.ContentLength = nil, nil, nil, 0
 	if u.sent.Local {

@@ -89,7 +89,8 @@ func (s *Consumer) ensure(ctx context.Context, stream jetstream.Stream) error {
 	return nil
 }
 
-func (s *Consumer) createOrUpdate(ctx context.Context, stream jetstream.Stream, wanted jetstream.ConsumerConfig) (jetstream.Consumer, error) {
+func (s *Consumer) createOrUpdate(ctx context.Context, stream jetstream.Stream,
+	wanted jetstream.ConsumerConfig) (jetstream.Consumer, error) {
 	consumer, err := stream.CreateOrUpdateConsumer(ctx, wanted)
 	if isAPIError(err, tooManyPending) {
 		wanted.MaxAckPending = 0 // the broker chooses
@@ -101,7 +102,8 @@ func (s *Consumer) createOrUpdate(ctx context.Context, stream jetstream.Stream, 
 // newConfig returns what a new consumer begins with: where it was before another client deleted it; or where the
 // consumers were that it replaces, because the service handled the events in order, or does now; or where a new service
 // begins.
-func (s *Consumer) newConfig(ctx context.Context, stream jetstream.Stream) (config jetstream.ConsumerConfig, err error) {
+func (s *Consumer) newConfig(ctx context.Context,
+	stream jetstream.Stream) (config jetstream.ConsumerConfig, err error) {
 	config = jetstream.ConsumerConfig{
 		Durable: s.name.String(), Description: "what " + s.of.config.Host + " has not handled",
 		AckPolicy: jetstream.AckExplicitPolicy,
@@ -220,7 +222,8 @@ func (s *Consumer) recreate() {
 }
 
 // errReplaced is the reason why a consumer is not created again.
-var errReplaced = errors.New("instances of another version handle the events: the key of the event, by which they are in order, was declared or removed")
+var errReplaced = errors.New("instances of another version handle the events: the key of the event, " +
+	"by which they are in order, was declared or removed")
 
 func (s *Consumer) notReplaced(ctx context.Context, stream jetstream.Stream) error {
 	_, err := stream.Consumer(ctx, s.name.otherForm()[0].String())

@@ -59,7 +59,8 @@ func newDelivery(from *Consumer, message *nats.Msg) *delivery {
 
 // event returns the delivery as the handler sees it.
 func (d *delivery) event(in *server.Incoming) *callctx.Event {
-	event := &callctx.Event{Publisher: d.from.of.store.Publisher, ID: in.Request.MsgID, Attempt: d.attempt, Stored: d.stored}
+	event := &callctx.Event{Publisher: d.from.of.store.Publisher, ID: in.Request.MsgID, Attempt: d.attempt,
+		Stored: d.stored}
 	if id, chosen := strings.CutPrefix(d.eventID(), in.Address.Path+" "); chosen {
 		event.ID = id
 	}
@@ -94,8 +95,10 @@ func (d *delivery) inProgress() {
 			d.progressAt = time.Now()
 		}
 	case d.late:
-		d.from.of.config.Log(d.from.of.config.Logger.Warn().Str("publisher", d.from.of.store.Publisher).Str("event", d.from.name.Event).Int("attempt", d.attempt),
-			"the handler of a stored event has not returned in its time; the event is delivered again, and counts for events.MaxInFlight until it returns")
+		d.from.of.config.Log(d.from.of.config.Logger.Warn().Str("publisher", d.from.of.store.Publisher).Str("event",
+			d.from.name.Event).Int("attempt", d.attempt),
+			"the handler of a stored event has not returned in its time; the event is delivered again, "+
+				"and counts for events.MaxInFlight until it returns")
 		return
 	default:
 		d.late = true
@@ -158,7 +161,8 @@ func (d *delivery) refuse(in *server.Incoming, failed *status.Error) error {
 	if keeps {
 		return d.deadLetter(in, failed.Error())
 	}
-	s.config.Log(s.config.LimitedLine(zerolog.ErrorLevel, "no event in the log of "+s.store.Publisher).Str("publisher", s.store.Publisher).
+	s.config.Log(s.config.LimitedLine(zerolog.ErrorLevel, "no event in the log of "+s.store.Publisher).Str("publisher",
+		s.store.Publisher).
 		Int("terminated", terminated).Str("reason", failed.Error()),
 		"messages in the log of a publisher are no events; beyond 100 a minute they are no dead letters either")
 	return d.answer(jsTerminate + " no event")
@@ -172,7 +176,8 @@ func (d *delivery) isFinal(in *server.Incoming, failed *status.Error) bool {
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
 		return false
 	default:
-		return failed.Status < http.StatusInternalServerError && failed.Executed != status.ExecutedNo && failed.MsgID == in.Request.MsgID
+		return failed.Status < http.StatusInternalServerError && failed.Executed != status.ExecutedNo &&
+			failed.MsgID == in.Request.MsgID
 	}
 }
 
@@ -222,7 +227,8 @@ func (d *delivery) deadLetter(in *server.Incoming, reason string) error {
 	letter.Header.Set(ReasonHeader, oneLine(reason))
 	letter.Header.Set(AttemptsHeader, strconv.Itoa(d.attempt))
 	letter.Header.Set(EventIDHeader, d.eventID())
-	line := s.config.LimitedLine(zerolog.ErrorLevel, "dead letter of "+s.event).Str("publisher", s.store.Publisher).Str("event", path.Base(in.Address.Path)).Str("msgId", in.Request.MsgID).
+	line := s.config.LimitedLine(zerolog.ErrorLevel, "dead letter of "+s.event).Str("publisher",
+		s.store.Publisher).Str("event", path.Base(in.Address.Path)).Str("msgId", in.Request.MsgID).
 		Int("attempts", d.attempt).Str("reason", reason)
 	ctx, cancel := context.WithTimeout(s.config.Base, storeTimeout)
 	defer cancel()
@@ -236,7 +242,8 @@ func (d *delivery) deadLetter(in *server.Incoming, reason string) error {
 		return d.nak(s.options.LongestRetry)
 	}
 	s.deadLetters.Add(1)
-	s.config.Log(line.Str("stream", s.store.DeadLetters()).Str("subject", letter.Subject), "an event could not be handled, and is a dead letter")
+	s.config.Log(line.Str("stream", s.store.DeadLetters()).Str("subject", letter.Subject),
+		"an event could not be handled, and is a dead letter")
 	return d.answer(jsTerminate + " dead letter")
 }
 

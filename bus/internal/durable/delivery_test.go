@@ -46,7 +46,8 @@ func newMailing(t *testing.T) *mailing {
 	config := &durable.Config{
 		Server: server.New(server.Config{
 			Host: "mailer.example", ID: "m1aaaaaaaa", Plane: "bus", Broker: conn, Base: context.Background(),
-			Handlers: worker.NewLimiter(0), Controls: worker.NewLimiter(0), Logger: zerolog.Nop(), Memory: stream.NewMemory(1 << 20),
+			Handlers: worker.NewLimiter(0), Controls: worker.NewLimiter(0), Logger: zerolog.Nop(),
+			Memory: stream.NewMemory(1 << 20),
 		}),
 		Inbox: "bus.r.example.mailer.m1aaaaaaaa", Log: m.log, IsClosing: m.isClosed, Failure: failure,
 		Subscriptions: func() int { return 1 }, StartWaiting: (*durable.Subscription).StartWaiting,

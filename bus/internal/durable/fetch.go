@@ -41,7 +41,8 @@ func (s *Consumer) fetch() {
 		Expires time.Duration `json:"expires"`
 	}{room, expiry})
 	if err == nil {
-		err = s.of.config.Broker.PublishNow(s.of.config.API+".CONSUMER.MSG.NEXT."+s.of.store.Events()+"."+s.name.String(), s.inbox, request)
+		err = s.of.config.Broker.PublishNow(s.of.config.API+".CONSUMER.MSG.NEXT."+s.of.store.Events()+"."+s.name.String(),
+			s.inbox, request)
 	}
 	if err != nil { // the broker is away
 		s.fetchTimer.Reset(fetchRetry)
@@ -82,7 +83,8 @@ func (s *Consumer) fetchLater() {
 // warn logs that no events come, once for all consumers of the subscription.
 func (s *Consumer) warn(why string) {
 	if !s.of.config.IsClosing() && !s.of.warned.Swap(true) {
-		s.of.config.Log(s.of.config.Logger.Warn().Str("publisher", s.of.store.Publisher).Str("consumer", s.name.String()).Str("reason", why),
+		s.of.config.Log(s.of.config.Logger.Warn().Str("publisher", s.of.store.Publisher).Str("consumer",
+			s.name.String()).Str("reason", why),
 			"stored events cannot be fetched; the instance keeps trying")
 	}
 }

@@ -51,7 +51,8 @@ func newConsumer(of *Subscription, name ConsumerName) *Consumer {
 		below += "." + name.Partition
 	}
 	consumer.inbox, consumer.pattern = c.Inbox+below, subject.Response(c.Plane, c.Host, AnyToken)+below
-	consumer.fetchTimer, consumer.roomTimer = time.AfterFunc(time.Hour, consumer.fetchLater), time.AfterFunc(time.Hour, consumer.lookForRoom)
+	consumer.fetchTimer, consumer.roomTimer = time.AfterFunc(time.Hour, consumer.fetchLater), time.AfterFunc(time.Hour,
+		consumer.lookForRoom)
 	consumer.stop()
 	return consumer
 }
@@ -171,8 +172,10 @@ func Check(in *server.Incoming) error {
 	switch {
 	case ok && d.err != nil:
 		return d.err
-	case ok && d.attempt > d.from.of.options.MaxDeliver: // the instance before this one has not sent a nak, or could not store the dead letter
-		return status.NotRun(http.StatusInternalServerError, nil, "all attempts are used up: the instances that handled the event died, did not finish in time, or could not park it, as their log says")
+	// the instance before this one has not sent a nak, or could not store the dead letter
+	case ok && d.attempt > d.from.of.options.MaxDeliver:
+		return status.NotRun(http.StatusInternalServerError, nil, "all attempts are used up: the instances that handled "+
+			"the event died, did not finish in time, or could not park it, as their log says")
 	default:
 		return nil
 	}

@@ -51,7 +51,8 @@ func (s *Stream) Store(ctx context.Context, path, id, key string, event *wire.Re
 	}
 	if limit := s.config.Broker.MaxPayload(); len(message.Data)+len(id) > limit-deadLetterRoom {
 		return status.NotRun(http.StatusRequestEntityTooLarge, nats.ErrMaxPayload,
-			"an event of %d bytes exceeds the broker's limit of %d, of which %d are reserved for a dead letter", len(message.Data), limit, deadLetterRoom)
+			"an event of %d bytes exceeds the broker's limit of %d, of which %d are reserved for a dead letter",
+			len(message.Data), limit, deadLetterRoom)
 	}
 	if !s.config.Broker.NATS().IsConnected() {
 		return natsconn.ErrOutOfReach()
@@ -81,7 +82,8 @@ func (s *Stream) Store(ctx context.Context, path, id, key string, event *wire.Re
 
 // publish stores a message under an id. It tries until JetStream has answered, which stores only one message of an id.
 // If the stream is gone, recreate is called. An error is doubtful if the message may be stored in spite of it.
-func (s *Stream) publish(ctx context.Context, message *nats.Msg, id string, recreate func(context.Context) error) (doubtful bool, err error) {
+func (s *Stream) publish(ctx context.Context, message *nats.Msg, id string,
+	recreate func(context.Context) error) (doubtful bool, err error) {
 	manager, err := s.manager()
 	if err != nil {
 		return false, err
@@ -182,23 +184,33 @@ func (s *Stream) failed(err error) *status.Error {
 	switch {
 	case errors.Is(err, errStoresNothing):
 		return status.MayHaveRun(http.StatusInsufficientStorage, errors.Join(status.ErrTimeout, err),
-			"the stream %s answers, but does not store: its disk may be full or broken; make room, and restart the JetStream of its server", s.Events())
-	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount), errors.Is(err, nats.ErrNoResponders):
+			"the stream %s answers, but does not store: its disk may be full or broken; make room, and restart the JetStream "+
+				"of its server", s.Events())
+	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount),
+		errors.Is(err, nats.ErrNoResponders):
 		return status.NotRun(http.StatusServiceUnavailable, err,
-			"the events of %s cannot be stored: the broker has no JetStream for %s; turn it on, or leave out events.Durable", s.Publisher, s.config.Broker.User())
+			"the events of %s cannot be stored: the broker has no JetStream for %s; turn it on, or leave out events.Durable",
+			s.Publisher, s.config.Broker.User())
 	case errors.Is(err, jetstream.ErrNoStreamResponse):
 		return status.NotRun(http.StatusServiceUnavailable, err,
-			"no stream takes the events of %s: the stream %s is gone, or too many of its servers are, or the broker does not let %s publish to it", s.Publisher, s.Events(), s.config.Broker.User())
+			"no stream takes the events of %s: the stream %s is gone, or too many of its servers are, "+
+				"or the broker does not let %s publish to it", s.Publisher, s.Events(), s.config.Broker.User())
 	case apiError != nil && apiError.ErrorCode == streamStoreFailed:
-		return status.NotRun(http.StatusInsufficientStorage, err, "the event is not stored: the stream %s has no room: %s; let it drop the oldest events (nats stream edit --discard old), or give it more", s.Events(), strings.TrimPrefix(err.Error(), "nats: "))
-	case apiError != nil && slices.Contains([]jetstream.ErrorCode{brokerFull, accountFull, storageFull}, apiError.ErrorCode):
-		return status.NotRun(http.StatusInsufficientStorage, err, "JetStream has no room for the stream %s: %s; give it more (max_file_store), or ask for less with events.MaxBytes", s.Events(), apiError.Description)
+		return status.NotRun(http.StatusInsufficientStorage, err, "the event is not stored: the stream %s has no room: %s; "+
+			"let it drop the oldest events (nats stream edit --discard old), or give it more", s.Events(),
+			strings.TrimPrefix(err.Error(), "nats: "))
+	case apiError != nil && slices.Contains([]jetstream.ErrorCode{brokerFull, accountFull, storageFull},
+		apiError.ErrorCode):
+		return status.NotRun(http.StatusInsufficientStorage, err,
+			"JetStream has no room for the stream %s: %s; give it more (max_file_store), or ask for less with events.MaxBytes",
+			s.Events(), apiError.Description)
 	case apiError != nil:
 		return status.NotRun(http.StatusServiceUnavailable, err, "the stream %s: %s", s.Events(), apiError.Description)
 	case errors.Is(err, nats.ErrReconnectBufExceeded):
 		return status.Of(natsconn.ErrOutOfReach())
 	case isTimeout(err):
-		return status.MayHaveRun(http.StatusGatewayTimeout, errors.Join(status.ErrTimeout, err), "the stream %s did not answer%s", s.Events(), s.config.denialHint())
+		return status.MayHaveRun(http.StatusGatewayTimeout, errors.Join(status.ErrTimeout, err),
+			"the stream %s did not answer%s", s.Events(), s.config.denialHint())
 	default:
 		return status.MayHaveRun(http.StatusServiceUnavailable, err, "the stream %s: %s", s.Events(), err)
 	}
@@ -207,7 +219,8 @@ func (s *Stream) failed(err error) *status.Error {
 // denialHint returns what the broker denied last, if JetStream may be silent because of that.
 func (c *Config) denialHint() string {
 	denied, err := c.Broker.LastViolation()
-	if err == nil || !strings.HasPrefix(denied.Subject, "$JS.") && !strings.HasPrefix(denied.Subject, c.Broker.InboxPrefix()) && !strings.HasPrefix(denied.Subject, c.Plane+".") {
+	if err == nil || !strings.HasPrefix(denied.Subject, "$JS.") &&
+		!strings.HasPrefix(denied.Subject, c.Broker.InboxPrefix()) && !strings.HasPrefix(denied.Subject, c.Plane+".") {
 		return ""
 	}
 	return fmt.Sprintf("; %s", err)

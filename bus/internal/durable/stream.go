@@ -61,8 +61,9 @@ type Stream struct {
 	config *Config
 	limits Limits // set by the publisher; zero for a service
 
-	watch           atomic.Pointer[Watch]                  // of its subscribers; nil for a service
-	seen            atomic.Pointer[jetstream.StreamConfig] // the configuration that the stream had last; nil: not yet known
+	watch atomic.Pointer[Watch] // of its subscribers; nil for a service
+	// the configuration that the stream had last; nil: not yet known
+	seen            atomic.Pointer[jetstream.StreamConfig]
 	seenDeadLetters atomic.Pointer[jetstream.StreamConfig] // the same of the stream of dead letters
 }
 
@@ -78,7 +79,8 @@ func (s *Stream) eventSubject(path, key string) (string, error) {
 		return "", status.Unsent(err)
 	}
 	if len(segments) != 1 {
-		return "", status.NotRun(http.StatusBadRequest, nil, "the path %s of a stored event has more than one segment: use a path such as /on-ordered", path)
+		return "", status.NotRun(http.StatusBadRequest, nil,
+			"the path %s of a stored event has more than one segment: use a path such as /on-ordered", path)
 	}
 	return s.Event(subject.Escape(segments[0]), partitionOf(key)), nil
 }
@@ -97,7 +99,8 @@ const (
 // Open returns the stream of a publisher with these limits. It creates the stream if there is none.
 func Open(ctx context.Context, config *Config, publisher string, limits Limits) (*Stream, error) {
 	if limits.Age < 0 || limits.Bytes < 0 || limits.Replicas < 0 {
-		return nil, status.NotRun(http.StatusBadRequest, nil, "events of %s: events.MaxAge, events.MaxBytes and events.Replicas take no limits below zero", publisher)
+		return nil, status.NotRun(http.StatusBadRequest, nil,
+			"events of %s: events.MaxAge, events.MaxBytes and events.Replicas take no limits below zero", publisher)
 	}
 	s := NewStream(config, publisher)
 	s.limits = limits
@@ -149,7 +152,8 @@ func (s *Stream) findOrCreate(ctx context.Context) (jetstream.Stream, error) {
 		return nil, err
 	}
 	config := stream.CachedInfo().Config
-	if changed := s.limits.over(config); changed.MaxAge != config.MaxAge || changed.MaxBytes != config.MaxBytes || changed.Replicas != config.Replicas {
+	if changed := s.limits.over(config); changed.MaxAge != config.MaxAge || changed.MaxBytes != config.MaxBytes ||
+		changed.Replicas != config.Replicas {
 		stream, err = manager.UpdateStream(ctx, changed)
 	}
 	return stream, err
@@ -251,8 +255,10 @@ func (s *Stream) Permissions() (publish, subscribe []natsconn.Permission) {
 	)
 	if s.limits.Replicas > 0 {
 		publish = append(publish,
-			natsconn.Permission{Subject: s.config.API + ".STREAM.INFO." + s.DeadLetters(), For: "finding the stream of dead letters"},
-			natsconn.Permission{Subject: s.config.API + ".STREAM.UPDATE." + s.DeadLetters(), For: "changing on how many servers it is"},
+			natsconn.Permission{Subject: s.config.API + ".STREAM.INFO." + s.DeadLetters(),
+				For: "finding the stream of dead letters"},
+			natsconn.Permission{Subject: s.config.API + ".STREAM.UPDATE." + s.DeadLetters(),
+				For: "changing on how many servers it is"},
 		)
 	}
 	return append(publish, s.watchPermissions()...), s.config.inboxPermissions()

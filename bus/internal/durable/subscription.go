@@ -136,7 +136,8 @@ func (s *Subscription) begin(ctx context.Context, stream jetstream.Stream) {
 	case !s.isNew.Load():
 	case log.FirstSeq > 1 && start.Time.Before(log.FirstTime) && !start.Time.IsZero():
 		s.config.Log(logger.Warn().Time("from", start.Time).Time("first", log.FirstTime),
-			"the log does not have the events of the time from events.FromTime any more; the service begins with the first that there is")
+			"the log does not have the events of the time from events.FromTime any more; the service begins with the first "+
+				"that there is")
 	case log.Msgs > 0 && start == Start{}:
 		s.config.Log(logger.Info().Uint64("stored", log.Msgs),
 			"the service is new to stored events, and gets those that are stored from now on; see events.FromBeginning")
@@ -220,14 +221,19 @@ func (s *Subscription) Permissions() (publish, subscribe []natsconn.Permission) 
 	for _, each := range s.consumers {
 		name := each.name.String()
 		publish = append(publish,
-			natsconn.Permission{Subject: s.config.API + ".CONSUMER.INFO." + events + "." + name, For: "finding its consumer of " + s.event},
-			natsconn.Permission{Subject: s.config.API + ".CONSUMER.CREATE." + events + "." + name, For: "creating it, unless another service does"},
-			natsconn.Permission{Subject: s.config.API + ".CONSUMER.MSG.NEXT." + events + "." + name, For: "asking for " + s.event},
+			natsconn.Permission{Subject: s.config.API + ".CONSUMER.INFO." + events + "." + name,
+				For: "finding its consumer of " + s.event},
+			natsconn.Permission{Subject: s.config.API + ".CONSUMER.CREATE." + events + "." + name,
+				For: "creating it, unless another service does"},
+			natsconn.Permission{Subject: s.config.API + ".CONSUMER.MSG.NEXT." + events + "." + name,
+				For: "asking for " + s.event},
 			natsconn.Permission{Subject: "$JS.ACK." + events + "." + name + ".>", For: "acknowledging " + s.event},
 		)
 	}
 	return append(publish,
-		natsconn.Permission{Subject: s.config.API + ".CONSUMER.INFO." + events + "." + s.consumers[0].name.otherForm()[0].String(), For: "finding a consumer that it replaces"},
-		natsconn.Permission{Subject: s.store.DeadLetter(s.config.Host, AnyToken, AnyToken), For: "storing events that could not be handled"},
+		natsconn.Permission{Subject: s.config.API + ".CONSUMER.INFO." + events + "." +
+			s.consumers[0].name.otherForm()[0].String(), For: "finding a consumer that it replaces"},
+		natsconn.Permission{Subject: s.store.DeadLetter(s.config.Host, AnyToken, AnyToken),
+			For: "storing events that could not be handled"},
 	), s.config.inboxPermissions()
 }

@@ -24,7 +24,8 @@ type Subscriber struct {
 	InFlight       int       // events that an instance has, or will get again after a pause
 	Redelivered    int       // of those, the ones that were delivered before
 	Oldest         time.Time // when the oldest event that is not handled was stored; zero for none
-	CutOff         int       // about how many events the log has dropped before the service had handled them, since this instance looks
+	// about how many events the log has dropped before the service had handled them, since this instance looks
+	CutOff int
 }
 
 // Watch looks from time to time how far the services are that subscribe to the events of a publisher, and notes those
@@ -80,14 +81,16 @@ const (
 func (s *Stream) watchPermissions() []natsconn.Permission {
 	return []natsconn.Permission{
 		{Subject: s.config.API + ".CONSUMER.LIST." + s.Events(), For: "looking how far services are"},
-		{Subject: s.config.API + ".STREAM.MSG.GET." + s.Events(), For: "looking how old the events are that they have not handled"},
+		{Subject: s.config.API + ".STREAM.MSG.GET." + s.Events(),
+			For: "looking how old the events are that they have not handled"},
 		{Subject: s.DeadLetter(AnyToken, AnyToken, CutOffToken), For: "noting that a service is cut off"},
 	}
 }
 
 // Watch starts to look, until the connection is closed.
 func (s *Stream) Watch() *Watch {
-	w := &Watch{stream: s, cutOff: make(map[ConsumerName]int), logged: make(map[ConsumerName]cutOffLine), warned: make(map[ConsumerName]bool)}
+	w := &Watch{stream: s, cutOff: make(map[ConsumerName]int), logged: make(map[ConsumerName]cutOffLine),
+		warned: make(map[ConsumerName]bool)}
 	s.watch.Store(w)
 	w.timer = time.AfterFunc(time.Hour, w.lookAgain)
 	w.timer.Reset(0)
@@ -115,7 +118,8 @@ func (s *Stream) laggard() string {
 	if last.Backlog == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; the furthest behind is %s, which has not handled %d of %s", last.Service, last.Backlog, last.Event)
+	return fmt.Sprintf("; the furthest behind is %s, which has not handled %d of %s", last.Service,
+		last.Backlog, last.Event)
 }
 
 // The timer calls lookAgain.
@@ -129,13 +133,15 @@ func (w *Watch) lookAgain() {
 	warning, again := "", true
 	switch {
 	case err == nil:
-	case slices.ContainsFunc(w.stream.watchPermissions(), func(each natsconn.Permission) bool { return w.stream.denies(each.Subject) }):
+	case slices.ContainsFunc(w.stream.watchPermissions(),
+		func(each natsconn.Permission) bool { return w.stream.denies(each.Subject) }):
 		warning, again = "cannot look how far the subscribers of stored events are, and so not tell of those that are cut off", false
 	case !w.failed:
 		warning = "cannot look how far the subscribers of stored events are; the instance keeps trying"
 	}
 	if warning != "" && w.stream.config.Base.Err() == nil {
-		w.stream.config.Log(w.stream.config.Logger.Warn().Str("publisher", w.stream.Publisher).Str("reason", w.stream.failed(err).Detail), warning)
+		w.stream.config.Log(w.stream.config.Logger.Warn().Str("publisher", w.stream.Publisher).Str("reason",
+			w.stream.failed(err).Detail), warning)
 	}
 	if w.failed = err != nil; again {
 		w.timer.Reset(watchPause)
@@ -193,7 +199,8 @@ func newPlace(info *jetstream.ConsumerInfo, log *jetstream.StreamState, events s
 		}
 	}
 	if log.Msgs > 0 {
-		at.share = float64(kept) / float64(log.Msgs) // a sum of quotients would differ from one where the log has no other events
+		// a sum of quotients would differ from one where the log has no other events
+		at.share = float64(kept) / float64(log.Msgs)
 	}
 	return at
 }
@@ -205,7 +212,8 @@ func (w *Watch) withOldest(ctx context.Context, stream jetstream.Stream, name Co
 	switch {
 	case err == nil:
 		at.oldest, at.stored = message.Sequence, message.Time
-	case !isAPIError(err, jetstream.JSErrCodeMessageNotFound): // else a dead letter is delivered again, or all is handled by now
+	// else a dead letter is delivered again, or all is handled by now
+	case !isAPIError(err, jetstream.JSErrCodeMessageNotFound):
 		return at, err
 	}
 	return at, nil
@@ -223,11 +231,13 @@ func (w *Watch) note(ctx context.Context, look uint64, log *jetstream.StreamInfo
 	for name, at := range places {
 		before, known := w.places[name]
 		if !known {
-			before = place{delivered: at.delivered, last: w.state.LastSeq, lastAfter: w.state.LastSeq} // it is new, so it was to get all since then
+			// it is new, so it was to get all since then
+			before = place{delivered: at.delivered, last: w.state.LastSeq, lastAfter: w.state.LastSeq}
 		}
 		kind := ConsumerName{Service: name.Service, Event: name.Event}
 		least, most := before.dropped(at, log.State.FirstSeq)
-		if w.places != nil && (least > 0 || most > 0 && w.cutOff[kind] > 0) { // what was stored during the look is no reason for an alarm
+		// what was stored during the look is no reason for an alarm
+		if w.places != nil && (least > 0 || most > 0 && w.cutOff[kind] > 0) {
 			lost[kind] += most
 		}
 		if at.isLate(log) {
@@ -243,9 +253,11 @@ func (w *Watch) note(ctx context.Context, look uint64, log *jetstream.StreamInfo
 	}
 	for kind, at := range late {
 		if !w.warned[kind] && lost[kind] == 0 {
-			w.stream.config.Log(w.stream.config.Logger.Warn().Str("publisher", w.stream.Publisher).Str("service", kind.Service).Str("event", kind.Event).
+			w.stream.config.Log(w.stream.config.Logger.Warn().Str("publisher", w.stream.Publisher).Str("service",
+				kind.Service).Str("event", kind.Event).
 				Int("backlog", at.backlog).Time("oldest", at.stored),
-				"a subscriber will be cut off soon: the log is about to drop events that it has not handled; see events.MaxAge and events.MaxBytes")
+				"a subscriber will be cut off soon: the log is about to drop events that it has not handled; "+
+					"see events.MaxAge and events.MaxBytes")
 		}
 	}
 	clear(w.warned)
@@ -261,7 +273,8 @@ func (w *Watch) note(ctx context.Context, look uint64, log *jetstream.StreamInfo
 func (p place) dropped(now place, first uint64) (least, most int) {
 	delivered := p.delivered.Stream + 1
 	switch {
-	case first <= delivered, now.delivered.Consumer < p.delivered.Consumer: // nothing that was to come, or the consumer was set back
+	// nothing that was to come, or the consumer was set back
+	case first <= delivered, now.delivered.Consumer < p.delivered.Consumer:
 		return 0, 0
 	case p.pending == 0 && now.share < 1: // the estimate is too coarse
 		return 0, 0
@@ -296,10 +309,12 @@ func (s *Stream) noteCutOff(ctx context.Context, of ConsumerName, events int, un
 	record.Header.Set(CutOffUntilHeader, until.UTC().Format(time.RFC3339Nano))
 	manager, err := s.manager()
 	if err == nil {
-		_, err = manager.PublishMsg(ctx, record, jetstream.WithMsgID("cut "+of.String()+" "+time.Now().Truncate(tellPause).UTC().Format(time.RFC3339)))
+		_, err = manager.PublishMsg(ctx, record, jetstream.WithMsgID("cut "+of.String()+" "+
+			time.Now().Truncate(tellPause).UTC().Format(time.RFC3339)))
 	}
 	if err != nil {
-		s.config.Log(s.config.Logger.Warn().Err(err).Str("publisher", s.Publisher).Str("service", of.Service), "cannot store that a subscriber is cut off")
+		s.config.Log(s.config.Logger.Warn().Err(err).Str("publisher", s.Publisher).Str("service", of.Service),
+			"cannot store that a subscriber is cut off")
 	}
 }
 

@@ -91,7 +91,8 @@ type Conn interface {
 	Registering(register func(ctx context.Context) error) error
 	// Install makes endpoints live, all or none. They are reached by the subscriptions; nil stands for those of their
 	// routes. then, if it is not nil, runs at the end, and takes them back if it fails. Call it while registering.
-	Install(ctx context.Context, into *server.Router, endpoints []Endpoint, subscriptions []*natsconn.Subscription, then func() error) error
+	Install(ctx context.Context, into *server.Router, endpoints []Endpoint, subscriptions []*natsconn.Subscription,
+		then func() error) error
 	// InstallControls serves endpoints of the framework. Call it while registering.
 	InstallControls(ctx context.Context, controls []Control) error
 	// Listen subscribes to a subject, beside all endpoints, until stop is called.

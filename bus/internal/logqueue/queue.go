@@ -127,7 +127,9 @@ func (t *Throttle) Admit(reason string) (leftOut int, ok bool) {
 	kind := kindOf(reason)
 	found := t.reasons[kind]
 	if found == nil && len(t.reasons) >= maxReasons {
-		maps.DeleteFunc(t.reasons, func(_ string, old *throttled) bool { return time.Since(old.since) >= cmp.Or(t.Pause, time.Minute) })
+		maps.DeleteFunc(t.reasons, func(_ string, old *throttled) bool {
+			return time.Since(old.since) >= cmp.Or(t.Pause, time.Minute)
+		})
 	}
 	if found == nil && len(t.reasons) >= maxReasons {
 		kind = ""

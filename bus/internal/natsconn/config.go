@@ -63,8 +63,10 @@ func (o *Options) check() error {
 	}{
 		{got.NoEcho, "nats.NoEcho", "the services on the connection would not receive each other's messages: leave it out"},
 		{got.InProcessServer != nil, "nats.InProcessServer", "use bus.WithBroker"},
-		{got.RetryOnFailedConnect, "nats.RetryOnFailedConnect", "bus.Connect tries again by itself, see bus.WithConnectTimeout: leave it out"},
-		{!got.AllowReconnect, "nats.NoReconnect", "a connection of Busline always reconnects: leave it out, or use bus.WithNATS"},
+		{got.RetryOnFailedConnect, "nats.RetryOnFailedConnect",
+			"bus.Connect tries again by itself, see bus.WithConnectTimeout: leave it out"},
+		{!got.AllowReconnect, "nats.NoReconnect",
+			"a connection of Busline always reconnects: leave it out, or use bus.WithNATS"},
 	} {
 		if each.is {
 			return fmt.Errorf("bus.WithNATSOptions has %s: %s", each.option, each.remedy)
@@ -87,7 +89,8 @@ func (c Config) Timeout() time.Duration { return cmp.Or(c.ConnectTimeout, Defaul
 func (c Config) Check() error {
 	if c.NATS != nil {
 		if c.Options != nil {
-			return errors.New("bus.WithNATSOptions has no effect on the connection of bus.WithNATS, which is open: pass the options to nats.Connect")
+			return errors.New("bus.WithNATSOptions has no effect on the connection of bus.WithNATS, which is open: " +
+				"pass the options to nats.Connect")
 		}
 		return nil
 	}
@@ -131,7 +134,8 @@ func (c Config) malformedURL(address string) error {
 	if !strings.Contains(c.URL, "@") {
 		shown = fmt.Sprintf("the URL of the broker, %q,", address)
 	}
-	return fmt.Errorf("%s is none (BUS_NATS_URL or bus.WithURL): write nats://host:4222, or several with commas between them; in a password, / is %%2F, @ is %%40, : is %%3A and a comma is %%2C", shown)
+	return fmt.Errorf("%s is none (BUS_NATS_URL or bus.WithURL): write nats://host:4222, or several with commas between "+
+		"them; in a password, / is %%2F, @ is %%40, : is %%3A and a comma is %%2C", shown)
 }
 
 // addresses returns the broker's URLs one by one. Without any, nats.go takes its default.
@@ -199,7 +203,8 @@ func (c Config) Unreachable(err error) error {
 		remedy = "start it first, and close it last; one with users is reached with bus.WithURL or bus.WithNATS"
 	}
 	place := c.address()
-	if _, isNetwork := errors.AsType[*net.OpError](err); isNetwork && strings.Contains(place, withheld) { // it names what was dialled
+	// it names what was dialled
+	if _, isNetwork := errors.AsType[*net.OpError](err); isNetwork && strings.Contains(place, withheld) {
 		err = errors.New("it cannot be reached; in a password, a comma is %2C")
 	}
 	return fmt.Errorf("no broker at %s: %w; %s", place, err, remedy)

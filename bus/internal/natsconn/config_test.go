@@ -104,11 +104,13 @@ func TestConfig_Unreachable_Texts(t *testing.T) {
 		want   string
 	}{
 		{"an address", natsconn.Config{URL: "h:1"}, refused, "no broker at h:1" + isRefused},
-		{"a scheme", natsconn.Config{URL: "tls://h:1"}, nats.ErrNoServers, "at tls://h:1: " + nats.ErrNoServers.Error() + remedy},
+		{"a scheme", natsconn.Config{URL: "tls://h:1"}, nats.ErrNoServers,
+			"at tls://h:1: " + nats.ErrNoServers.Error() + remedy},
 		{"a login", natsconn.Config{URL: "nats://one:secret@h:1"}, refused, "no broker at nats://h:1" + isRefused},
 		{"a token", natsconn.Config{URL: "secret@h:1"}, refused, "no broker at h:1" + isRefused},
 		{"an @ in it", natsconn.Config{URL: "nats://one:s@sec@h:1"}, refused, "no broker at nats://h:1" + isRefused},
-		{"two", natsconn.Config{URL: "nats://a:1,nats://one:secret@h:1,b:2"}, refused, "at nats://a:1, nats://h:1, b:2: dial"},
+		{"two", natsconn.Config{URL: "nats://a:1,nats://one:secret@h:1,b:2"}, refused,
+			"at nats://a:1, nats://h:1, b:2: dial"},
 		{"a comma in it", natsconn.Config{URL: "nats://one:77,sec@h:1"}, lookup, "no broker at nats://…, h:1" + comma},
 		{"commas in it", natsconn.Config{URL: "one:77,sec@w,7,d@h:1"}, lookup, "no broker at …, …, …, h:1" + comma},
 		{"a cancelled wait", natsconn.Config{URL: "h:1"}, context.Canceled, "context canceled before the broker was reached"},

@@ -33,13 +33,14 @@ type Conn struct {
 	Workers *worker.Pool // run the jobs that receivers return
 	Lines   *logqueue.Queue
 
-	current    atomic.Pointer[nats.Conn]  // replaced once the broker has closed it: see reconnect.go
-	owned      bool                       // Dial made it, so Conn closes and replaces it
-	writer     atomic.Pointer[batch.Conn] // what a connection of our own writes to; nil if nats.go writes to the socket itself
-	publishSem chan struct{}              // room for the one goroutine that waits to publish
-	buffers    sync.Pool                  // of *[]byte
-	responses  sync.Pool                  // of *wire.Response
-	quiet      testbroker.Quiet           // nil unless the broker is one
+	current atomic.Pointer[nats.Conn] // replaced once the broker has closed it: see reconnect.go
+	owned   bool                      // Dial made it, so Conn closes and replaces it
+	// what a connection of our own writes to; nil if nats.go writes to the socket itself
+	writer     atomic.Pointer[batch.Conn]
+	publishSem chan struct{}    // room for the one goroutine that waits to publish
+	buffers    sync.Pool        // of *[]byte
+	responses  sync.Pool        // of *wire.Response
+	quiet      testbroker.Quiet // nil unless the broker is one
 	dispatcher *dispatcher
 	state      *connState
 	violations violations
@@ -47,8 +48,9 @@ type Conn struct {
 	retries    logqueue.Throttle // of the reasons why the broker cannot be reached again; empty once it is back
 	logger     zerolog.Logger
 
-	redial     func(ctx context.Context, leaving *nats.Conn) (*nats.Conn, error) // tries once; leaving is nil, or its server is avoided
-	leaving    chan *nats.Conn                                                   // its server is about to shut down
+	// tries once; leaving is nil, or its server is avoided
+	redial     func(ctx context.Context, leaving *nats.Conn) (*nats.Conn, error)
+	leaving    chan *nats.Conn // its server is about to shut down
 	reconnects atomic.Int64
 	unwatch    context.CancelFunc // ends watch
 	watched    chan struct{}      // closed when watch has ended
@@ -138,7 +140,8 @@ func (c *Conn) publish(ctx context.Context, within time.Duration, subject, reply
 // PublishNow sends bytes without waiting for room, or returns an error and has not sent them.
 func (c *Conn) PublishNow(subject, reply string, payload []byte) error {
 	if c.IsStalled() {
-		return status.NotRun(http.StatusServiceUnavailable, status.ErrDisconnected, "the broker has accepted nothing for %s", stalledAfter)
+		return status.NotRun(http.StatusServiceUnavailable, status.ErrDisconnected, "the broker has accepted nothing for %s",
+			stalledAfter)
 	}
 	return c.hand(subject, reply, payload)
 }
@@ -203,7 +206,8 @@ func (c *Conn) hand(subject, reply string, payload []byte) error {
 	case errors.Is(err, nats.ErrReconnectBufExceeded), !sends(connection):
 		return ErrOutOfReach()
 	default:
-		return status.NotRun(http.StatusServiceUnavailable, fmt.Errorf("%w: %w", status.ErrDisconnected, err), "the message cannot be published: %s", err)
+		return status.NotRun(http.StatusServiceUnavailable, fmt.Errorf("%w: %w", status.ErrDisconnected, err),
+			"the message cannot be published: %s", err)
 	}
 }
 
@@ -247,7 +251,10 @@ func (c *Conn) InboxPrefix() string {
 
 // OwnsSubject reports whether a subject is below the plane of a session.
 func (c *Conn) OwnsSubject(subject string) bool {
-	return slices.ContainsFunc(c.allSessions(), func(s *Session) bool { return s.plane != "" && strings.HasPrefix(subject, s.plane+".") })
+	return slices.ContainsFunc(c.allSessions(), func(s *Session) bool {
+		return s.plane != "" &&
+			strings.HasPrefix(subject, s.plane+".")
+	})
 }
 
 func (c *Conn) log(event *zerolog.Event, message string) { c.Lines.Add(event, message) }

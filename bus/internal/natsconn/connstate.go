@@ -77,8 +77,9 @@ func (c *Conn) AwaitReturn(ctx context.Context) {
 
 // connState knows whether the broker is there.
 type connState struct {
-	over        atomic.Pointer[chan struct{}] // closed when the broker has been away too long; a new one once it is back
-	stableSince atomic.Int64                  // Unix nanoseconds; requests that arrived before have seen an outage, or are in one
+	over atomic.Pointer[chan struct{}] // closed when the broker has been away too long; a new one once it is back
+	// Unix nanoseconds; requests that arrived before have seen an outage, or are in one
+	stableSince atomic.Int64
 
 	mu      sync.Mutex // protects all below
 	down    bool

@@ -77,9 +77,12 @@ func TestConnState_End_WithinGrace(t *testing.T) {
 func TestConnState_Begin_ForGood(t *testing.T) {
 	t.Parallel()
 	for name, before := range map[string]func(*natsconn.ConnState){
-		"from the start":       func(*natsconn.ConnState) {},
-		"within the grace":     func(s *natsconn.ConnState) { s.Begin(natsconn.OutageGrace) },
-		"after the grace":      func(s *natsconn.ConnState) { s.Begin(natsconn.OutageGrace); time.Sleep(2 * natsconn.OutageGrace) },
+		"from the start":   func(*natsconn.ConnState) {},
+		"within the grace": func(s *natsconn.ConnState) { s.Begin(natsconn.OutageGrace) },
+		"after the grace": func(s *natsconn.ConnState) {
+			s.Begin(natsconn.OutageGrace)
+			time.Sleep(2 * natsconn.OutageGrace)
+		},
 		"after a short outage": func(s *natsconn.ConnState) { s.Begin(natsconn.OutageGrace); s.End() },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -25,10 +25,12 @@ import (
 // Dial connects to the broker that config names, and returns when messages can be sent. It tries until config.Timeout
 // has passed or ctx ends. name is what the broker shows. The Conn logs to logger, through lines. Call [Conn.Close] in
 // the end.
-func Dial(ctx context.Context, name string, config Config, logger zerolog.Logger, lines *logqueue.Queue) (*Conn, error) {
+func Dial(ctx context.Context, name string, config Config, logger zerolog.Logger,
+	lines *logqueue.Queue) (*Conn, error) {
 	c := &Conn{
 		Lines: lines, Workers: new(worker.Pool), logger: logger, state: newConnState(),
-		publishSem: make(chan struct{}, 1), leaving: make(chan *nats.Conn, 1), watched: make(chan struct{}), lost: make(chan struct{}),
+		publishSem: make(chan struct{}, 1), leaving: make(chan *nats.Conn, 1), watched: make(chan struct{}),
+		lost: make(chan struct{}),
 	}
 	c.dispatcher = newDispatcher(c)
 	c.quiet, _ = config.Provider.(testbroker.Quiet)
@@ -72,7 +74,8 @@ func (c *Conn) dialOwn(ctx context.Context, name string, config Config) (*nats.C
 // awaitConnected waits until a connection of the application is connected, and returns an error if it cannot be used.
 func (c *Conn) awaitConnected(ctx context.Context, nc *nats.Conn) error {
 	if nc.Opts.NoEcho {
-		return errors.New("the connection given with bus.WithNATS was made with nats.NoEcho, so the services on it would not receive each other's messages: leave out nats.NoEcho")
+		return errors.New("the connection given with bus.WithNATS was made with nats.NoEcho, so the services on it would " +
+			"not receive each other's messages: leave out nats.NoEcho")
 	}
 	changed := nc.StatusChanged(nats.CONNECTED, nats.CLOSED)
 	defer nc.RemoveStatusListener(changed)
@@ -80,7 +83,8 @@ func (c *Conn) awaitConnected(ctx context.Context, nc *nats.Conn) error {
 		if nc.IsClosed() {
 			return errors.New("the connection given with bus.WithNATS is closed")
 		}
-		c.log(c.logger.Warn().Stringer("status", nc.Status()), "the connection given with bus.WithNATS is not connected yet; waiting for it")
+		c.log(c.logger.Warn().Stringer("status", nc.Status()),
+			"the connection given with bus.WithNATS is not connected yet; waiting for it")
 		select {
 		case <-changed:
 		case <-ctx.Done():
@@ -110,10 +114,12 @@ func (c *Conn) dialUntil(ctx context.Context, config Config) (*nats.Conn, error)
 		}
 		before = err
 		if config.Provider == nil && !isTransient(err) {
-			return nil, fmt.Errorf("connect to %s: %w; check BUS_NATS_URL, BUS_NATS_CREDS and the other BUS_NATS_ variables", config.address(), err)
+			return nil, fmt.Errorf("connect to %s: %w; check BUS_NATS_URL, BUS_NATS_CREDS and the other BUS_NATS_ variables",
+				config.address(), err)
 		}
 		if scheme := config.foreignScheme(); config.Provider == nil && scheme != "" {
-			return nil, fmt.Errorf("connect to %s: %w; a broker's URL has the scheme nats, tls, ws or wss, not %s: change BUS_NATS_URL or bus.WithURL", config.address(), err, scheme)
+			return nil, fmt.Errorf("connect to %s: %w; a broker's URL has the scheme nats, tls, ws or wss, not %s: "+
+				"change BUS_NATS_URL or bus.WithURL", config.address(), err, scheme)
 		}
 		if config.ConnectTimeout == 0 {
 			return nil, config.Unreachable(err)
@@ -156,7 +162,8 @@ type ctxDialer struct {
 
 // connect is nats.Connect for as long as ctx allows. If that ends it, the error is that of ctx. It sets writer to what
 // the connection writes to.
-func (c Config) connect(ctx context.Context, timeout time.Duration, options []nats.Option, writer *atomic.Pointer[batch.Conn]) (*nats.Conn, error) {
+func (c Config) connect(ctx context.Context, timeout time.Duration, options []nats.Option,
+	writer *atomic.Pointer[batch.Conn]) (*nats.Conn, error) {
 	d := &ctxDialer{provider: c.Provider, writer: writer, ctx: ctx, unhook: func() bool { return true }}
 	nc, err := nats.Connect(c.URL, slices.Concat(options, d.options(timeout, c.Unbatched))...)
 	d.connected()
@@ -291,7 +298,8 @@ func (c *Conn) natsOptions(name string, config Config) ([]nats.Option, error) {
 
 // addCallbacks sets our callbacks, which call those of the application afterwards.
 func (c *Conn) addCallbacks(o *nats.Options) error {
-	onError, onDisconnect, onFailure, onReconnect, onLameDuck := o.AsyncErrorCB, o.DisconnectedErrCB, o.ReconnectErrCB, o.ReconnectedCB, o.LameDuckModeHandler
+	onError, onDisconnect, onFailure := o.AsyncErrorCB, o.DisconnectedErrCB, o.ReconnectErrCB
+	onReconnect, onLameDuck := o.ReconnectedCB, o.LameDuckModeHandler
 	if older := o.DisconnectedCB; onDisconnect == nil && older != nil { // nats.go calls one of them
 		onDisconnect = func(connection *nats.Conn, _ error) { older(connection) }
 	}

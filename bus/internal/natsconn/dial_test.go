@@ -26,7 +26,8 @@ func TestDial_ForeignScheme(t *testing.T) {
 	t.Parallel()
 	const remedy = "; a broker's URL has the scheme nats, tls, ws or wss, not "
 	for url, want := range map[string]string{
-		"http://127.0.0.1:1":                             "connect to http://127.0.0.1:1: " + nats.ErrNoServers.Error() + remedy + "http: change",
+		"http://127.0.0.1:1": "connect to http://127.0.0.1:1: " + nats.ErrNoServers.Error() +
+			remedy + "http: change",
 		"nats://127.0.0.1:1,tcp://one:secret@[::1]:1":    "connect to nats://127.0.0.1:1, tcp://[::1]:1: ",
 		"127.0.0.1:1, NATS://127.0.0.1:1, tcp://[::1]:1": remedy + "tcp: ",
 	} {
@@ -70,7 +71,8 @@ func TestDial_InProcess_BothWrite(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			embedded := new(pipeBroker)
 			lines := new(logqueue.Queue)
-			conn, err := natsconn.Dial(t.Context(), "test", natsconn.Config{Provider: embedded, Unbatched: unbatched}, zerolog.Nop(), lines)
+			conn, err := natsconn.Dial(t.Context(), "test", natsconn.Config{Provider: embedded, Unbatched: unbatched},
+				zerolog.Nop(), lines)
 			require.NoError(t, err)
 			require.NoError(t, conn.NATS().Publish("subject", make([]byte, 2<<20)))
 			require.NoError(t, conn.Flush(t.Context()))

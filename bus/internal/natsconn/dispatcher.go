@@ -39,8 +39,9 @@ type dispatcher struct {
 
 func newDispatcher(c *Conn) *dispatcher {
 	return &dispatcher{
-		conn: c, messages: make(chan *nats.Msg, IntakeCapacity), handlers: worker.NewBacklog(c.Workers), controls: worker.NewBacklog(c.Workers),
-		ended: make(chan struct{}), known: make(map[*nats.Subscription]*Subscription),
+		conn: c, messages: make(chan *nats.Msg, IntakeCapacity), handlers: worker.NewBacklog(c.Workers),
+		controls: worker.NewBacklog(c.Workers),
+		ended:    make(chan struct{}), known: make(map[*nats.Subscription]*Subscription),
 	}
 }
 
@@ -79,7 +80,8 @@ func (d *dispatcher) take(message *nats.Msg) (job worker.Job) {
 	}
 	defer func() {
 		if reason := recover(); reason != nil {
-			d.conn.log(s.session.logger.Error().Bytes("stack", debug.Stack()), "panic while reading a message; this is a bug in Busline")
+			d.conn.log(s.session.logger.Error().Bytes("stack", debug.Stack()),
+				"panic while reading a message; this is a bug in Busline")
 			s.session.member.Dropped(message.Subject, fmt.Errorf("panic: %v", reason))
 		}
 	}()

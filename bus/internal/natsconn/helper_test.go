@@ -86,10 +86,11 @@ func open(t *testing.T, conn *natsconn.Conn, m *member) *receiver {
 
 // add subscribes to a subject.
 func (r *receiver) add(subject string, answers bool) error {
-	return r.Subscribe(&natsconn.Subscription{Subject: subject, Answers: answers, Receive: func(message *nats.Msg, _ *wire.Reader) worker.Job {
-		r.received = append(r.received, message.Subject)
-		return nil
-	}})
+	return r.Subscribe(&natsconn.Subscription{Subject: subject, Answers: answers,
+		Receive: func(message *nats.Msg, _ *wire.Reader) worker.Job {
+			r.received = append(r.received, message.Subject)
+			return nil
+		}})
 }
 
 // mustAdd subscribes to subjects.

@@ -52,7 +52,8 @@ func (c *Conn) FreeResponse(response *wire.Response) {
 // Send publishes the content of a buffer from [Conn.Buffer], and takes the buffer back: nats.go copies it. It waits for
 // room until ctx ends or within has passed. fits is false if the content is too large for one message of the broker, or
 // there is an error. After an error nothing was sent.
-func (c *Conn) Send(ctx context.Context, within time.Duration, subject, reply string, buffer *[]byte) (fits bool, err error) {
+func (c *Conn) Send(ctx context.Context, within time.Duration, subject, reply string,
+	buffer *[]byte) (fits bool, err error) {
 	return c.recycle(buffer, c.publish(ctx, within, subject, reply, *buffer))
 }
 

@@ -37,7 +37,8 @@ func (c *Conn) watch(ctx context.Context) {
 		if !c.owned {
 			c.state.begin(0) // it is not replaced
 			c.log(c.logger.Error().Err(c.NATS().LastError()),
-				"the broker connection given with bus.WithNATS is closed: calls fail until the process opens another one and calls bus.Connect with it")
+				"the broker connection given with bus.WithNATS is closed: calls fail until the process opens another one and "+
+					"calls bus.Connect with it")
 			close(c.lost)
 			return
 		}

@@ -49,7 +49,8 @@ func TestSession_Attempt_Fails(t *testing.T) {
 	r := open(t, dialInProcess(t), newMember())
 	r.mustAdd("kept")
 	failed := errors.New("failed")
-	if err := r.Attempt(t.Context(), func() error { return r.add("added", false) }, func() error { return failed }); !errors.Is(err, failed) {
+	if err := r.Attempt(t.Context(), func() error { return r.add("added", false) },
+		func() error { return failed }); !errors.Is(err, failed) {
 		t.Errorf("after fails: %v", err)
 	}
 	r.checkArrives([]string{"added", "kept"}, "kept")
@@ -134,7 +135,8 @@ func TestConn_ReceiverPanics(t *testing.T) {
 	t.Parallel()
 	m := newMember()
 	r := open(t, dialInProcess(t), m)
-	err := r.Subscribe(&natsconn.Subscription{Subject: "broken", Receive: func(*nats.Msg, *wire.Reader) worker.Job { panic("no such field") }})
+	err := r.Subscribe(&natsconn.Subscription{Subject: "broken",
+		Receive: func(*nats.Msg, *wire.Reader) worker.Job { panic("no such field") }})
 	require.NoError(t, err)
 	r.mustAdd("sound")
 	r.checkArrives([]string{"broken", "sound", "broken", "sound"}, "sound", "sound")
@@ -158,7 +160,8 @@ func TestConn_Barrier_Order(t *testing.T) {
 	}})
 	require.NoError(t, err)
 	r.mustAdd("next")
-	require.NoError(t, errors.Join(r.conn.PublishNow("busy", "", nil), r.conn.PublishNow("next", "", nil), r.conn.Flush(t.Context())))
+	require.NoError(t, errors.Join(r.conn.PublishNow("busy", "", nil), r.conn.PublishNow("next", "", nil),
+		r.conn.Flush(t.Context())))
 	await(t, started)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()

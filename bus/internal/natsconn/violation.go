@@ -188,7 +188,8 @@ func (c *Conn) denied(v Violation) error {
 // Forbidden returns the error for a request that the broker denies. Nothing has run. The text is not for people outside
 // of the bus.
 func (c *Conn) Forbidden(subject string) *status.Error {
-	failed := status.NotRun(http.StatusForbidden, nats.ErrPermissionViolation, "%s", c.denied(Violation{Publish: true, Subject: subject}))
+	failed := status.NotRun(http.StatusForbidden, nats.ErrPermissionViolation, "%s",
+		c.denied(Violation{Publish: true, Subject: subject}))
 	failed.Internal = true
 	return failed
 }
@@ -223,7 +224,8 @@ func (s *Session) check(ctx context.Context, collector *asyncErrCollector) error
 	defer s.mu.Unlock()
 	s.examined = collector.last
 	for _, report := range reports {
-		if errors.Is(report, nats.ErrMaxSubscriptionsExceeded) { // always the same error, so it may be old: this is rather too strict
+		// always the same error, so it may be old: this is rather too strict
+		if errors.Is(report, nats.ErrMaxSubscriptionsExceeded) {
 			return s.conn.tooManySubscriptions(report)
 		}
 		denied, isOurs := s.concernsLocked(report)
@@ -244,7 +246,8 @@ func (s *Session) concernsLocked(report error) (denied Violation, isOurs bool) {
 	if !isDenial || denied.Publish {
 		return denied, false
 	}
-	return denied, slices.ContainsFunc(s.subscriptions, func(each *Subscription) bool { return each.Subject == denied.Subject })
+	return denied, slices.ContainsFunc(s.subscriptions,
+		func(each *Subscription) bool { return each.Subject == denied.Subject })
 }
 
 // Denied reports whether the broker has denied a subscription of this session, which it can do when the connection is
@@ -280,7 +283,8 @@ func (s *Session) TurnedOff() (all []string) {
 
 // tooManySubscriptions is the error when the broker has refused some because of their number. It does not say which.
 func (c *Conn) tooManySubscriptions(err error) error {
-	return fmt.Errorf("the broker takes no more subscriptions of %s, so that some are missing: raise max_subscriptions of the broker, or the limit of the account: %w", c.User(), err)
+	return fmt.Errorf("the broker takes no more subscriptions of %s, so that some are missing: "+
+		"raise max_subscriptions of the broker, or the limit of the account: %w", c.User(), err)
 }
 
 // asyncErrCollector collects which messages the broker refuses while subscriptions are being made. nats.go reports

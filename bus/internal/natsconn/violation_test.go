@@ -57,7 +57,8 @@ func TestViolations_Add_Bounded(t *testing.T) {
 		require.True(t, seen.Add(subject(i)))
 		require.False(t, seen.Add(subject(i)))
 	}
-	assert.False(t, seen.Has(natsconn.Violation{Publish: true, Subject: "0"}), "the verbs are not told apart, or the first one is forgotten")
+	assert.False(t, seen.Has(natsconn.Violation{Publish: true, Subject: "0"}),
+		"the verbs are not told apart, or the first one is forgotten")
 	assert.True(t, seen.Has(subject(0)))
 	assert.True(t, seen.Add(subject(natsconn.MaxDenials)), "the one beyond the bound is not remembered")
 	assert.True(t, seen.Has(subject(natsconn.MaxDenials)))

@@ -43,8 +43,9 @@ type Instance struct {
 	Host, ID, Plane string
 	Version         string // as its owner wrote it; see [SemanticVersion]
 	Started         time.Time
-	Limiter         *worker.Limiter // admits each answer; once it is closed none is made, and closing waits for the last one
-	Logger          zerolog.Logger
+	// admits each answer; once it is closed none is made, and closing waits for the last one
+	Limiter *worker.Limiter
+	Logger  zerolog.Logger
 }
 
 // Endpoint is one endpoint of a service.
@@ -310,6 +311,7 @@ func (s *Services) answer(to request, service Service) {
 		err = s.broker.PublishNow(to.reply, "", answer)
 	}
 	if err != nil {
-		s.broker.Lines.Add(instance.Logger.Debug().Err(err).Str("verb", to.verb), "cannot answer a request of the NATS service protocol")
+		s.broker.Lines.Add(instance.Logger.Debug().Err(err).Str("verb", to.verb),
+			"cannot answer a request of the NATS service protocol")
 	}
 }

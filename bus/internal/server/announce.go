@@ -58,7 +58,8 @@ func (s *Server) ReceiverOfAll() (natsconn.Receiver, error) {
 }
 
 func announcementSubject(plane, path string) (string, error) {
-	return subject.Address{Port: subject.ControlPort, Host: subject.HostAll, Method: http.MethodPost, Path: path}.Subject(plane)
+	return subject.Address{Port: subject.ControlPort, Host: subject.HostAll, Method: http.MethodPost,
+		Path: path}.Subject(plane)
 }
 
 // announced takes an announcement.

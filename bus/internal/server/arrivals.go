@@ -165,7 +165,8 @@ func (s *Server) beginStream(in *Incoming, place string) (waits bool, err error)
 	of := s.newStreaming(in)
 	of.place, of.isWhole = place, !in.Request.Fragment.IsOpen()
 	if !of.isWhole && in.Endpoint.Port == subject.ControlPort {
-		return false, status.NotRun(http.StatusBadRequest, nil, "requests to port %d have no body that is a stream", subject.ControlPort)
+		return false, status.NotRun(http.StatusBadRequest, nil, "requests to port %d have no body that is a stream",
+			subject.ControlPort)
 	}
 	if err := s.Service.CheckToken(in.Request, in.Endpoint); err != nil {
 		return false, err
@@ -297,7 +298,8 @@ func (s *Server) expire(of *streaming) {
 		limit = fmt.Sprintf("and no other for %s", partWait)
 	}
 	received, all := of.reader.Progress()
-	err := status.NotRun(http.StatusGatewayTimeout, status.ErrTimeout, "only %d of %d parts arrived %s", received, all, limit)
+	err := status.NotRun(http.StatusGatewayTimeout, status.ErrTimeout, "only %d of %d parts arrived %s",
+		received, all, limit)
 	s.Service.Dropped(of.place, err)
 	s.reject(of.in, err)
 }
@@ -370,7 +372,8 @@ func (s *Server) resume(of *streaming) *Incoming {
 	if in.Request.TimeBudget > 0 {
 		err = s.admit(in)
 	} else {
-		err = status.NotRun(http.StatusGatewayTimeout, status.ErrTimeout, "the time budget was spent before the last part arrived")
+		err = status.NotRun(http.StatusGatewayTimeout, status.ErrTimeout,
+			"the time budget was spent before the last part arrived")
 	}
 	if err != nil {
 		in.freeWhole()

@@ -80,19 +80,30 @@ func TestParts_Order(t *testing.T) {
 		parts []part
 		want  []string // after the ack
 	}{
-		{"in order", []part{{1, 3, "a", unchanged}, {2, 3, "b", unchanged}, {3, 3, "c", unchanged}}, []string{"200 abc", "freed"}},
-		{"empty part", []part{{1, 3, "a", unchanged}, {2, 3, "", unchanged}, {3, 3, "c", unchanged}}, []string{"200 ac", "freed"}},
-		{"repeated", []part{{1, 3, "a", unchanged}, {2, 3, "b", unchanged}, {2, 3, "x", unchanged}, {3, 3, "c", unchanged}}, []string{repeated, "200 abc", "freed"}},
-		{"lost", []part{{1, 4, "a", unchanged}, {2, 4, "b", unchanged}, {4, 4, "d", unchanged}, {3, 4, "c", unchanged}}, []string{"503 part 3 was lost on the way"}},
-		{"another target", []part{{1, 2, "a", unchanged}, {2, 2, "b", func(r *wire.Request) { r.Target = "/echo?x" }}, {2, 2, "b", unchanged}}, []string{"400 part 2 is for POST /echo?x, but part 1 was for POST /echo"}},
-		{"another count", []part{{1, 3, "a", unchanged}, {2, 2, "b", unchanged}, {3, 3, "c", unchanged}}, []string{"400 part 2 of 2 does not match the first part, which announced 3 parts"}},
+		{"in order", []part{{1, 3, "a", unchanged}, {2, 3, "b", unchanged}, {3, 3, "c", unchanged}},
+			[]string{"200 abc", "freed"}},
+		{"empty part", []part{{1, 3, "a", unchanged}, {2, 3, "", unchanged}, {3, 3, "c", unchanged}},
+			[]string{"200 ac", "freed"}},
+		{"repeated", []part{{1, 3, "a", unchanged}, {2, 3, "b", unchanged}, {2, 3, "x", unchanged}, {3, 3, "c", unchanged}},
+			[]string{repeated, "200 abc", "freed"}},
+		{"lost", []part{{1, 4, "a", unchanged}, {2, 4, "b", unchanged}, {4, 4, "d", unchanged}, {3, 4, "c", unchanged}},
+			[]string{"503 part 3 was lost on the way"}},
+		{"another target", []part{{1, 2, "a", unchanged}, {2, 2, "b", func(r *wire.Request) { r.Target = "/echo?x" }},
+			{2, 2, "b", unchanged}}, []string{"400 part 2 is for POST /echo?x, but part 1 was for POST /echo"}},
+		{"another count", []part{{1, 3, "a", unchanged}, {2, 2, "b", unchanged}, {3, 3, "c", unchanged}},
+			[]string{"400 part 2 of 2 does not match the first part, which announced 3 parts"}},
 		{"another id", []part{{1, 2, "a", unchanged}, {2, 2, "b", withID("m2")}}, []string{noFirst}},
 		{"another sender", []part{{1, 2, "a", unchanged}, {2, 2, "b", from("b1aaaaaaaa")}}, []string{noFirst}},
-		{"too many", []part{{1, 1 << 20, "a", unchanged}, {2, 1 << 20, "b", unchanged}}, []string{"413 the message has 1048576 parts, and the limit is 65536"}},
-		{"too large at 1", []part{{1, 4, half, unchanged}, {2, 4, half, unchanged}}, []string{"413 a body of at least 98304 bytes exceeds the limit of 65536"}},
-		{"too large at 3", []part{{1, 3, "a", unchanged}, {2, 3, half, unchanged}, {3, 3, half, unchanged}}, []string{"413 a body of at least 65537 bytes exceeds the limit of 65536"}},
-		{"not served", []part{{1, 2, "a", func(r *wire.Request) { r.CallDepth = 65 }}, {2, 2, "b", unchanged}}, []string{"508 calls are nested more than 64 deep"}},
-		{"no time", []part{{1, 2, "a", func(r *wire.Request) { r.TimeBudget = 0 }}, {2, 2, "b", unchanged}}, []string{"504 the time budget was spent before the request arrived", noFirst}},
+		{"too many", []part{{1, 1 << 20, "a", unchanged}, {2, 1 << 20, "b", unchanged}},
+			[]string{"413 the message has 1048576 parts, and the limit is 65536"}},
+		{"too large at 1", []part{{1, 4, half, unchanged}, {2, 4, half, unchanged}},
+			[]string{"413 a body of at least 98304 bytes exceeds the limit of 65536"}},
+		{"too large at 3", []part{{1, 3, "a", unchanged}, {2, 3, half, unchanged}, {3, 3, half, unchanged}},
+			[]string{"413 a body of at least 65537 bytes exceeds the limit of 65536"}},
+		{"not served", []part{{1, 2, "a", func(r *wire.Request) { r.CallDepth = 65 }}, {2, 2, "b", unchanged}},
+			[]string{"508 calls are nested more than 64 deep"}},
+		{"no time", []part{{1, 2, "a", func(r *wire.Request) { r.TimeBudget = 0 }}, {2, 2, "b", unchanged}},
+			[]string{"504 the time budget was spent before the request arrived", noFirst}},
 		{"not a part", []part{{1, 1, "a", unchanged}}, []string{}},
 		{"only the second", []part{{2, 2, "b", unchanged}}, []string{noFirst}},
 	} {
@@ -121,7 +132,8 @@ func TestParts_RepeatedFirst(t *testing.T) {
 		f.send(1, 2, "a")
 		f.send(1, 2, "x")
 		f.send(2, 2, "b")
-		f.check("seen", "202 ", "dropped "+instanceSubject+": this part of the message has already arrived", "202 ", "200 ab", "freed")
+		f.check("seen", "202 ", "dropped "+instanceSubject+": this part of the message has already arrived", "202 ",
+			"200 ab", "freed")
 	})
 }
 
@@ -142,7 +154,8 @@ func TestParts_Malformed(t *testing.T) {
 			t.Error("a message on another subject belongs to the request")
 		}
 		f.check("on another subject", "202 ")
-		if first, second := note(0, instanceSubject), note(0, instanceSubject); !first || !second || !note(2, instanceSubject) {
+		if first, second := note(0, instanceSubject), note(0, instanceSubject); !first || !second ||
+			!note(2, instanceSubject) {
 			t.Error("a malformed message does not belong to the request")
 		}
 		f.send(2, 2, "b")
@@ -192,7 +205,8 @@ func TestParts_Eviction(t *testing.T) {
 		}
 		f.send(2, 3, "b", sender(0)) // now the oldest is 1
 		f.send(1, 3, body, sender(count+1))
-		assert.ElementsMatch(f.t, []string{"202 ", "503 too busy: the messages under way take as much memory as they may"}, f.service.takeSeen(), "a request more")
+		assert.ElementsMatch(f.t, []string{"202 ", "503 too busy: the messages under way take as much memory as they may"},
+			f.service.takeSeen(), "a request more")
 		f.send(2, 3, "b", sender(1))
 		f.check("a part of the evicted request")
 		f.checkPartial("after the eviction", count+1, 16*limit)

@@ -112,10 +112,13 @@ func (in *Incoming) expired() error {
 	switch {
 	case !in.queued || in.Endpoint.Source != "":
 		return nil
-	case time.Since(in.Began) >= in.Request.TimeBudget: // not the end of the context: the caller does not know the endpoint's limit
-		return status.NotRun(http.StatusGatewayTimeout, status.ErrTimeout, "the time budget was spent while the request waited for its turn")
+	// not the end of the context: the caller does not know the endpoint's limit
+	case time.Since(in.Began) >= in.Request.TimeBudget:
+		return status.NotRun(http.StatusGatewayTimeout, status.ErrTimeout,
+			"the time budget was spent while the request waited for its turn")
 	case in.Handler.CallerLeft():
-		return status.NotRun(http.StatusServiceUnavailable, status.ErrCallerLeft, "the caller left while the request waited for its turn")
+		return status.NotRun(http.StatusServiceUnavailable, status.ErrCallerLeft,
+			"the caller left while the request waited for its turn")
 	default:
 		return nil
 	}

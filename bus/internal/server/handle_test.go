@@ -86,7 +86,8 @@ func TestIncoming_Do_Expired(t *testing.T) {
 		{"caller left", true, nil, cancel, "503 the caller left while the request waited for its turn"},
 		{"caller left at run", false, nil, cancel, "200 done"},
 		{"event", true, func(e *server.Endpoint) { e.Source = "source.example" }, wait, "200 done"},
-		{"endpoint's limit", true, func(e *server.Endpoint) { e.TimeBudget = time.Millisecond }, func(*fixture, *server.Incoming) { time.Sleep(time.Second) }, "200 done"},
+		{"endpoint's limit", true, func(e *server.Endpoint) { e.TimeBudget = time.Millisecond },
+			func(*fixture, *server.Incoming) { time.Sleep(time.Second) }, "200 done"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -112,7 +113,8 @@ func TestServer_Start_Deadline(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
-		for _, test := range []struct{ ofEndpoint, want time.Duration }{{0, time.Minute}, {time.Second, time.Second}, {time.Hour, time.Minute}} {
+		for _, test := range []struct{ ofEndpoint, want time.Duration }{{0, time.Minute}, {time.Second, time.Second},
+			{time.Hour, time.Minute}} {
 			e := newEndpoint(t, "POST", "/add", func(e *server.Endpoint) { e.TimeBudget = test.ofEndpoint })
 			in := f.request("POST", "/add", func(in *server.Incoming) { in.Endpoint = e })
 			f.server.Start(in)

@@ -49,8 +49,10 @@ func newFixture(t *testing.T, broker *natsconn.Conn, change ...func(*server.Conf
 	}
 	service := new(fakeService)
 	config := server.Config{
-		Owner: service, Host: ownHost, ID: ownID, Plane: "bus", MaxMessage: limit, Memory: stream.NewMemory(16 * int64(limit)), Broker: broker, Inflight: new(server.Inflight),
-		Base: context.Background(), Handlers: worker.NewLimiter(2), Controls: worker.NewLimiter(0), Logger: zerolog.Nop(), Service: service,
+		Owner: service, Host: ownHost, ID: ownID, Plane: "bus", MaxMessage: limit,
+		Memory: stream.NewMemory(16 * int64(limit)), Broker: broker, Inflight: new(server.Inflight),
+		Base: context.Background(), Handlers: worker.NewLimiter(2), Controls: worker.NewLimiter(0), Logger: zerolog.Nop(),
+		Service: service,
 	}
 	for _, each := range change {
 		each(&config)
@@ -72,7 +74,8 @@ func newEndpoint(t *testing.T, method, path string, change ...func(*server.Endpo
 	t.Helper()
 	mapped, err := restmap.Handler(method, path)
 	require.NoError(t, err)
-	e := &server.Endpoint{Name: method + " " + path, Path: path, Port: subject.PublicPort, Routes: mapped.Routes, Queue: true, BodyLimit: limit}
+	e := &server.Endpoint{Name: method + " " + path, Path: path, Port: subject.PublicPort, Routes: mapped.Routes,
+		Queue: true, BodyLimit: limit}
 	for _, each := range change {
 		each(e)
 	}
@@ -84,8 +87,9 @@ func (f *fixture) request(method, path string, change ...func(*server.Incoming))
 	in := f.service.New()
 	in.Address = subject.Address{Port: subject.PublicPort, Host: ownHost, Method: method, Path: path}
 	in.Read = wire.Request{
-		Method: method, Target: path, Host: ownHost, FromHost: "caller.example", FromID: "a1aaaaaaaa", MsgID: "m1", TimeBudget: time.Minute,
-		CallDepth: 1,
+		Method: method, Target: path, Host: ownHost, FromHost: "caller.example", FromID: "a1aaaaaaaa", MsgID: "m1",
+		TimeBudget: time.Minute,
+		CallDepth:  1,
 	}
 	in.Replier = f.service
 	for _, each := range change {

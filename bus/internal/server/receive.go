@@ -61,7 +61,8 @@ func (r *subscribedRoute) isControl() bool {
 
 // onlyAddress returns the address of a route that matches a single one.
 func (s *Server) onlyAddress(r *subscribedRoute) subject.Address {
-	return subject.Address{Port: r.endpoint.Port, Host: s.hostOf(r.endpoint), Method: r.route.Method, Path: r.endpoint.Path}
+	return subject.Address{Port: r.endpoint.Port, Host: s.hostOf(r.endpoint), Method: r.route.Method,
+		Path: r.endpoint.Path}
 }
 
 // isPlain reports whether a request names the only address of a route without port, escapes and capitals in the host.
@@ -212,7 +213,8 @@ func (s *Server) validate(in *Incoming, err error) error {
 	case err != nil:
 		return status.Unsent(err)
 	case in.Request.TimeBudget <= 0:
-		return status.NotRun(http.StatusGatewayTimeout, status.ErrTimeout, "the time budget was spent before the request arrived")
+		return status.NotRun(http.StatusGatewayTimeout, status.ErrTimeout,
+			"the time budget was spent before the request arrived")
 	case in.Request.CallDepth > wire.MaxCallDepth:
 		return ErrTooDeep()
 	case !in.IsFound():
@@ -377,6 +379,7 @@ func (c *callers) responseSubject(request *wire.Request, isControl bool) (to str
 	if len(c.subjects) >= maxCallers {
 		clear(c.subjects)
 	}
-	c.subjects[sender{strings.Clone(from.host), strings.Clone(from.id)}] = to // strings of the request would keep the whole message in memory
+	// strings of the request would keep the whole message in memory
+	c.subjects[sender{strings.Clone(from.host), strings.Clone(from.id)}] = to
 	return to, true
 }

@@ -26,11 +26,14 @@ func TestServer_Receive_Rejections(t *testing.T) {
 		change       func(*server.Incoming)
 		want         string
 	}{
-		{"no time", "POST", "/add", func(in *server.Incoming) { in.Read.TimeBudget = 0 }, "504 the time budget was spent before the request arrived"},
-		{"too deep", "POST", "/add", func(in *server.Incoming) { in.Read.CallDepth = 65 }, "508 calls are nested more than 64 deep"},
+		{"no time", "POST", "/add", func(in *server.Incoming) { in.Read.TimeBudget = 0 },
+			"504 the time budget was spent before the request arrived"},
+		{"too deep", "POST", "/add", func(in *server.Incoming) { in.Read.CallDepth = 65 },
+			"508 calls are nested more than 64 deep"},
 		{"another path", "POST", "/else", nil, "404 /else"},
 		{"another method", "PUT", "/add", nil, "405 POST"},
-		{"too large", "POST", "/add", func(in *server.Incoming) { in.Read.Body = make([]byte, limit+1) }, "413 a body of 65537 bytes exceeds the limit of 65536 for messages; see bus.WithMaxMessageBytes"},
+		{"too large", "POST", "/add", func(in *server.Incoming) { in.Read.Body = make([]byte, limit+1) },
+			"413 a body of 65537 bytes exceeds the limit of 65536 for messages; see bus.WithMaxMessageBytes"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			in := f.request(test.method, test.path)
@@ -42,7 +45,10 @@ func TestServer_Receive_Rejections(t *testing.T) {
 			f.check(test.name, "202 ", test.want) // the ack comes first
 		})
 	}
-	in := f.request("POST", "/add", func(in *server.Incoming) { in.Read.CallDepth, in.Read.Body = wire.MaxCallDepth, make([]byte, limit) })
+	in := f.request("POST", "/add", func(in *server.Incoming) {
+		in.Read.CallDepth, in.Read.Body = wire.MaxCallDepth,
+			make([]byte, limit)
+	})
 	if !f.server.Receive(in, nil, false) {
 		t.Error("a request at the limits is rejected")
 	}
@@ -161,7 +167,8 @@ func TestServer_ResponseSubject_Cache(t *testing.T) {
 	first, again := subjectOf("b1aaaaaaaa", false), subjectOf("b1aaaaaaaa", true)
 	assert.Equal(t, again, first)
 	assert.Equal(t, 1, f.server.CachedCallers())
-	for _, from := range [][2]string{{"", "a1aaaaaaaa"}, {"caller.example", ""}, {"Caller.example", "a1aaaaaaaa"}, {"caller.example", "*"}} {
+	for _, from := range [][2]string{{"", "a1aaaaaaaa"}, {"caller.example", ""}, {"Caller.example", "a1aaaaaaaa"},
+		{"caller.example", "*"}} {
 		request := &wire.Request{FromHost: from[0], FromID: from[1]}
 		err := f.server.CheckSender(request)
 		require.Error(t, err, from)
@@ -184,15 +191,20 @@ func TestAddressOf(t *testing.T) {
 		{"with a query", "POST", "/add?x=1", ownHost, published, ""},
 		{"with a port", "POST", "/add", ownHost + ":443", published, ""},
 		{"in capitals", "POST", "/add", "Calculator.EXAMPLE", published, ""},
-		{"port", "POST", "/add", ownHost + ":444", published, "the Host header names port 444, but the message was published to port 443"},
+		{"port", "POST", "/add", ownHost + ":444", published,
+			"the Host header names port 444, but the message was published to port 443"},
 		{"no port", "POST", "/add", ownHost, "bus", "nothing is served on port "},
-		{"host", "POST", "/add", "other.example", published, "the request says POST /add on host other.example, but was published to " + published},
-		{"method", "PUT", "/add", ownHost, published, "the request says PUT /add on host calculator.example, but was published to " + published},
-		{"path", "POST", "/sub", ownHost, published, "the request says POST /sub on host calculator.example, but was published to " + published},
+		{"host", "POST", "/add", "other.example", published,
+			"the request says POST /add on host other.example, but was published to " + published},
+		{"method", "PUT", "/add", ownHost, published,
+			"the request says PUT /add on host calculator.example, but was published to " + published},
+		{"path", "POST", "/sub", ownHost, published,
+			"the request says POST /sub on host calculator.example, but was published to " + published},
 		{"invalid host", "POST", "/add", "*", published, "host"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			address, err := server.AddressOf(&wire.Request{Method: test.method, Target: test.target, Host: test.host}, test.published)
+			address, err := server.AddressOf(&wire.Request{Method: test.method, Target: test.target, Host: test.host},
+				test.published)
 			if test.want == "" {
 				want := (subject.Address{Port: 443, Host: ownHost, Method: "POST", Path: "/add"})
 				require.NoError(t, err)

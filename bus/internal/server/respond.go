@@ -84,7 +84,8 @@ func (s *Server) headOf(in *Incoming, response *wire.Response) *wire.ResponseHea
 		heads = &s.heads[1]
 	}
 	heads.once.Do(func() {
-		model := wire.Response{Status: http.StatusAccepted, OpCode: wire.OpAck, FromHost: s.Host, FromID: s.ID, Queue: s.queueName(in.Endpoint)}
+		model := wire.Response{Status: http.StatusAccepted, OpCode: wire.OpAck, FromHost: s.Host, FromID: s.ID,
+			Queue: s.queueName(in.Endpoint)}
 		heads.ack = wire.NewResponseHead(&model)
 		model.Status, model.OpCode = http.StatusOK, wire.OpRes
 		model.Header = wire.Header{{Name: "Content-Type", Value: "application/json"}}

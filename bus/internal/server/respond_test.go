@@ -40,7 +40,8 @@ func TestServer_Respond_Failures(t *testing.T) {
 	}{
 		{"lost ack", failAll(wire.OpAck, errors.New("gone")), []string{"lost ack: gone", "200 done"}},
 		{"lost response", failAll(wire.OpRes, errors.New("gone")), []string{"202 ", "lost response: gone"}},
-		{"nothing is small", failAll(wire.OpRes, tooLarge), []string{"202 ", "lost response: 413 Request Entity Too Large: too large"}},
+		{"nothing is small", failAll(wire.OpRes, tooLarge),
+			[]string{"202 ", "lost response: 413 Request Entity Too Large: too large"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			f := newFixture(t, nil)
@@ -92,7 +93,8 @@ func TestServer_Respond_Heads(t *testing.T) {
 		t.Fatalf("%d responses", len(responses))
 	}
 	for i, response := range responses {
-		want := wire.Response{Status: http.StatusOK, OpCode: wire.OpRes, FromHost: ownHost, FromID: ownID, MsgID: "m1", Queue: ownHost}
+		want := wire.Response{Status: http.StatusOK, OpCode: wire.OpRes, FromHost: ownHost, FromID: ownID, MsgID: "m1",
+			Queue: ownHost}
 		if i%2 == 0 {
 			want.Status, want.OpCode = http.StatusAccepted, wire.OpAck
 		}
@@ -214,7 +216,8 @@ func TestServer_ReceiverOfInstance_Malformed(t *testing.T) {
 				assert.True(t, strings.HasPrefix(string(message.Data), fmt.Sprintf("HTTP/1.1 %d ", want)), string(message.Data))
 			}
 			seen := p.service.takeSeen()
-			if isDropped := len(seen) == 1 && strings.HasPrefix(seen[0], "dropped "+published+": "); isDropped != (len(test.status) < 2) {
+			if isDropped := len(seen) == 1 && strings.HasPrefix(seen[0],
+				"dropped "+published+": "); isDropped != (len(test.status) < 2) {
 				t.Errorf("seen %q", seen)
 			}
 		})
@@ -232,7 +235,8 @@ func TestServer_ReceiverOfInstance_ReplySubject(t *testing.T) {
 	}
 	require.NoError(t, err)
 	text := wire.AppendRequest(nil, p.request("POST", "/add").Request)
-	for reply, want := range map[string]string{own + ".m1": own + ".m1", own + ".m2": own, "bus.443.example.other.|.POST.x": own, "": own} {
+	for reply, want := range map[string]string{own + ".m1": own + ".m1", own + ".m2": own,
+		"bus.443.example.other.|.POST.x": own, "": own} {
 		p.receive(p.server.ReceiverOfInstance(), text, published, reply)
 		for range 2 {
 			message, err := others.NextMsg(10 * time.Second)

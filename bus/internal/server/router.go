@@ -108,7 +108,8 @@ func conflict(added, rival *Endpoint, route restmap.Route) error {
 	if added.Name == rival.Name {
 		served = added.Name + " is served by this connection already, as"
 	}
-	return fmt.Errorf("%s %s %s on port %d: serve it once, or give one of them another path", served, method, path, added.Port)
+	return fmt.Errorf("%s %s %s on port %d: serve it once, or give one of them another path", served, method,
+		path, added.Port)
 }
 
 // routesLocked returns the routes of a pattern, and makes the nodes that lead to them.
@@ -332,7 +333,8 @@ func (r *Router) bypassesClaims(address subject.Address, found Match) bool {
 		cleaned := strings.Split(path.Clean("/" + strings.Join(segments[stripped:], "/"))[1:], "/")
 		file := slices.Concat(segments[:stripped], cleaned)
 		for _, clean := range [][]string{file, append(file, "")} { // the path of a folder ends in a slash
-			if to := r.searchLocked(address, clean); to.IsFound() && to.Endpoint.Secured && to.Endpoint.Claims != found.Endpoint.Claims {
+			if to := r.searchLocked(address, clean); to.IsFound() && to.Endpoint.Secured &&
+				to.Endpoint.Claims != found.Endpoint.Claims {
 				return true
 			}
 		}
@@ -406,7 +408,8 @@ func (s *Server) hostOf(e *Endpoint) string { return cmp.Or(e.Source, s.Host) }
 
 // Subject returns the subject of a subscription to a route of the endpoint on a host, or on its Source if it has one.
 func (e *Endpoint) Subject(plane, host string, route restmap.Route) string {
-	return subject.Subscription(plane, strconv.Itoa(e.Port), cmp.Or(e.Source, host), route.Method, Tokens(route.Pattern)...)
+	return subject.Subscription(plane, strconv.Itoa(e.Port), cmp.Or(e.Source, host), route.Method,
+		Tokens(route.Pattern)...)
 }
 
 // Tokens returns the segments of a pattern as tokens of a subscription.

@@ -46,7 +46,8 @@ func oracle(routes []string, method, path string) string {
 	var matching []string
 	for _, route := range routes {
 		verb, pattern, _ := strings.Cut(route, " ")
-		if (verb == "*" || verb == method || verb == "GET" && method == "HEAD") && matches(strings.Split(pattern, "/"), strings.Split(path, "/")) {
+		if (verb == "*" || verb == method || verb == "GET" && method == "HEAD") &&
+			matches(strings.Split(pattern, "/"), strings.Split(path, "/")) {
 			matching = append(matching, route)
 		}
 	}
@@ -124,7 +125,8 @@ func (t *table) Add(method, path string) error {
 	if err != nil {
 		return err
 	}
-	return t.router.Add([]*server.Endpoint{{Name: mapped.Name, Path: path, Port: subject.PublicPort, Routes: mapped.Routes, Queue: true, Web: true}})
+	return t.router.Add([]*server.Endpoint{{Name: mapped.Name, Path: path, Port: subject.PublicPort, Routes: mapped.Routes,
+		Queue: true, Web: true}})
 }
 
 // Find returns the name of the route for an address, "" for none, and the values of its parameters.
@@ -151,7 +153,8 @@ func TestRouter_Add_AllOrNone(t *testing.T) {
 		return newEndpoint(t, method, path, func(e *server.Endpoint) { e.Name = name })
 	}
 	require.NoError(t, router.Add([]*server.Endpoint{named("A", "GET", "/a/{x}"), named("B", "*", "/b")}))
-	added := []*server.Endpoint{named("C", "GET", "/c"), named("D", "GET", "/a/{other}"), named("B", "*", "/b"), named("C2", "GET", "/c")}
+	added := []*server.Endpoint{named("C", "GET", "/c"), named("D", "GET", "/a/{other}"), named("B", "*", "/b"),
+		named("C2", "GET", "/c")}
 	const want = `D and A both serve GET /a/{other}, such as /a/1, on port 443: serve it once, or give one of them another path
 B is served by this connection already, as any method /b on port 443: serve it once, or give one of them another path
 C2 and C both serve GET /c on port 443: serve it once, or give one of them another path`
@@ -168,7 +171,8 @@ C2 and C both serve GET /c on port 443: serve it once, or give one of them anoth
 		assert.True(t, found.IsFound(), path)
 		assert.Equal(t, name, found.Endpoint.Name, path)
 	}
-	if err := router.Add([]*server.Endpoint{named("D", "GET", "/a/{other+}"), named("E", "POST", "/b"), named("F", "PUT", "/a/{x}")}); err != nil {
+	if err := router.Add([]*server.Endpoint{named("D", "GET", "/a/{other+}"), named("E", "POST", "/b"),
+		named("F", "PUT", "/a/{x}")}); err != nil {
 		t.Errorf("less specific patterns and other methods conflict: %v", err)
 	}
 }
@@ -178,7 +182,8 @@ func TestRouter_Remove(t *testing.T) {
 	router := server.NewRouter()
 	onPort := func(port int) func(*server.Endpoint) { return func(e *server.Endpoint) { e.Port = port } }
 	first, second := newEndpoint(t, "GET", "/a/{x+}", onPort(80)), newEndpoint(t, "POST", "/a/{x+}", onPort(80))
-	other, control := newEndpoint(t, "GET", "/a/{x}/b", onPort(44)), newEndpoint(t, "GET", "/c", onPort(subject.ControlPort))
+	other, control := newEndpoint(t, "GET", "/a/{x}/b", onPort(44)), newEndpoint(t, "GET", "/c",
+		onPort(subject.ControlPort))
 	require.NoError(t, router.Add([]*server.Endpoint{first, second, other, control}))
 	for _, test := range []struct {
 		removed *server.Endpoint
@@ -199,7 +204,10 @@ func TestRouter_Remove(t *testing.T) {
 // webEndpoint returns a web endpoint that requires claims, unless they are "".
 func webEndpoint(t *testing.T, method, path, claims string) *server.Endpoint {
 	t.Helper()
-	return newEndpoint(t, method, path, func(e *server.Endpoint) { e.Web, e.Secured, e.Claims = true, claims != "", claims })
+	return newEndpoint(t, method, path, func(e *server.Endpoint) {
+		e.Web, e.Secured, e.Claims = true,
+			claims != "", claims
+	})
 }
 
 func TestRouter_BypassesClaims(t *testing.T) {

@@ -86,7 +86,8 @@ type Server struct {
 
 // New returns a server that serves nothing yet.
 func New(config Config) *Server {
-	s := &Server{Config: config, Router: NewRouter(), ownHost: config.ID + "." + config.Host, callers: newCallers(config.Plane), streams: newStreams()}
+	s := &Server{Config: config, Router: NewRouter(), ownHost: config.ID + "." + config.Host,
+		callers: newCallers(config.Plane), streams: newStreams()}
 	s.Memory.OnFull(s.evict)
 	return s
 }

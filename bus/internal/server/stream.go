@@ -112,7 +112,8 @@ func (of *streaming) expire() {
 		return
 	}
 	of.expiry = time.AfterFunc(time.Until(at), func() {
-		of.in.Handler.End(status.HasRun(http.StatusUnauthorized, nil, "the token has expired, and the stream ends with it"), false)
+		of.in.Handler.End(status.HasRun(http.StatusUnauthorized, nil, "the token has expired, and the stream ends with it"),
+			false)
 	})
 }
 
@@ -250,7 +251,9 @@ func (in *Incoming) OpenStream(response *wire.Response) (*stream.Writer, error) 
 		head := *response
 		head.Fragment, head.Queue, head.Window = wire.Fragment{Number: stream.MaxParts}, s.ownHost, 0
 		if partSize = stream.SizeOfParts(len(wire.AppendResponse(nil, &head)), s.Broker.MaxPayload()); partSize < 1 {
-			return nil, status.HasRun(http.StatusRequestHeaderFieldsTooLarge, nats.ErrMaxPayload, "the head of the response does not fit into a message of the broker, whose limit is %d bytes", s.Broker.MaxPayload())
+			return nil, status.HasRun(http.StatusRequestHeaderFieldsTooLarge, nats.ErrMaxPayload,
+				"the head of the response does not fit into a message of the broker, whose limit is %d bytes",
+				s.Broker.MaxPayload())
 		}
 	}
 	of := in.stream
@@ -266,7 +269,8 @@ func (in *Incoming) OpenStream(response *wire.Response) (*stream.Writer, error) 
 		of.reader.Fail(errAnswered)
 	}
 	writer := stream.NewWriter(stream.WriterConfig{
-		Context: &in.Handler, Send: of.send, Keeps: in.ReplyTo == "", PartSize: partSize, Window: int64(in.Request.Window), First: stream.Unsent, Budget: in.Request.TimeBudget,
+		Context: &in.Handler, Send: of.send, Keeps: in.ReplyTo == "", PartSize: partSize, Window: int64(in.Request.Window),
+		First: stream.Unsent, Budget: in.Request.TimeBudget,
 		Held:   s.Memory.Reserve(of.key.sender()),
 		Failed: func(err error) { in.Handler.End(err, false) },
 	})

@@ -23,10 +23,11 @@ func (notFoundError) StatusCode() int { return http.StatusNotFound }
 func TestError_Error(t *testing.T) {
 	t.Parallel()
 	for want, err := range map[string]*status.Error{
-		"503 Service Unavailable":                              {Status: 503},
-		"503 Service Unavailable: too busy":                    {Status: 503, Detail: "too busy"},
-		"503 Service Unavailable (bytes.example)":              {Status: 503, Host: "bytes.example"},
-		"504 Gateway Timeout: late (bytes.example b1aaaaaaaa)": {Status: 504, Detail: "late", Host: "bytes.example", ID: "b1aaaaaaaa"},
+		"503 Service Unavailable":                 {Status: 503},
+		"503 Service Unavailable: too busy":       {Status: 503, Detail: "too busy"},
+		"503 Service Unavailable (bytes.example)": {Status: 503, Host: "bytes.example"},
+		"504 Gateway Timeout: late (bytes.example b1aaaaaaaa)": {Status: 504, Detail: "late", Host: "bytes.example",
+			ID: "b1aaaaaaaa"},
 	} {
 		if got := err.Error(); got != want {
 			t.Errorf("the text is %q, want %q", got, want)
@@ -82,7 +83,8 @@ func TestUnsent(t *testing.T) {
 
 func TestTooBusy(t *testing.T) {
 	t.Parallel()
-	want := status.Error{Status: 503, Detail: "too busy: 7 of 7 slots", Executed: status.ExecutedNo, RetryAfter: time.Second}
+	want := status.Error{Status: 503, Detail: "too busy: 7 of 7 slots", Executed: status.ExecutedNo,
+		RetryAfter: time.Second}
 	if got := status.TooBusy("too busy: %d of %d slots", 7, 7); *got != want {
 		t.Errorf("the error is %#v, want %#v", *got, want)
 	}
@@ -114,7 +116,8 @@ func TestContextEnded(t *testing.T) {
 		isNo error
 	}{
 		{"cancelled", cancelled(nil), []error{context.Canceled}, context.DeadlineExceeded},
-		{"cancelled with a reason", cancelled(errLeft), []error{context.Canceled, errLeft, status.ErrCallerLeft}, context.DeadlineExceeded},
+		{"cancelled with a reason", cancelled(errLeft), []error{context.Canceled, errLeft, status.ErrCallerLeft},
+			context.DeadlineExceeded},
 		{"expired", expired(nil), []error{context.DeadlineExceeded}, context.Canceled},
 		{"expired with a reason", expired(errLeft), []error{context.DeadlineExceeded, errLeft}, context.Canceled},
 	} {
@@ -144,10 +147,14 @@ func TestTooLate(t *testing.T) {
 		is     []error
 	}{
 		{"in time", context.Background(), 1, 0, "", nil},
-		{"no time left", context.Background(), 0, 504, "the time budget was spent before the call was sent", []error{status.ErrTimeout, context.DeadlineExceeded}},
-		{"less than no time", expired(nil), -time.Second, 504, "the time budget was spent before the call was sent", []error{status.ErrTimeout, context.DeadlineExceeded}},
-		{"cancelled", cancelled(errLeft), time.Second, 503, "the caller stopped waiting before the call was sent", []error{context.Canceled, errLeft}},
-		{"cancelled, too late", cancelled(nil), -time.Second, 503, "the caller stopped waiting before the call was sent", []error{context.Canceled}},
+		{"no time left", context.Background(), 0, 504, "the time budget was spent before the call was sent",
+			[]error{status.ErrTimeout, context.DeadlineExceeded}},
+		{"less than no time", expired(nil), -time.Second, 504, "the time budget was spent before the call was sent",
+			[]error{status.ErrTimeout, context.DeadlineExceeded}},
+		{"cancelled", cancelled(errLeft), time.Second, 503, "the caller stopped waiting before the call was sent",
+			[]error{context.Canceled, errLeft}},
+		{"cancelled, too late", cancelled(nil), -time.Second, 503, "the caller stopped waiting before the call was sent",
+			[]error{context.Canceled}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

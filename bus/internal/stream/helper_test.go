@@ -25,7 +25,8 @@ func someBytes(size int) []byte {
 // largeRequest returns a request with one header field, X-Filling, whose value has so many bytes.
 func largeRequest(filling int, body []byte) *wire.Request {
 	return &wire.Request{
-		Method: "POST", Target: "/echo?x=1", Host: "bytes.example", FromHost: "caller.example", FromID: "c1aaaaaaaa", MsgID: "m1",
+		Method: "POST", Target: "/echo?x=1", Host: "bytes.example", FromHost: "caller.example",
+		FromID: "c1aaaaaaaa", MsgID: "m1",
 		Header: wire.Header{{Name: "X-Filling", Value: strings.Repeat("f", filling)}}, Body: body,
 	}
 }

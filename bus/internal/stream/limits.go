@@ -29,7 +29,8 @@ func CheckHead(rest int, header wire.Header) error {
 	if size <= wire.MaxHeadBytes && len(header)+ownFields <= wire.MaxFields {
 		return nil
 	}
-	return status.NotRun(http.StatusRequestHeaderFieldsTooLarge, nil, "the head has %d fields and about %d bytes; the limits are %d and %d",
+	return status.NotRun(http.StatusRequestHeaderFieldsTooLarge, nil,
+		"the head has %d fields and about %d bytes; the limits are %d and %d",
 		len(header)+ownFields, size, wire.MaxFields, wire.MaxHeadBytes)
 }
 
@@ -44,5 +45,6 @@ func CheckBody(body []byte, limit int) error {
 
 // TooLarge is the error for a body that has at least so many more bytes.
 func TooLarge(least int64, limit int) error {
-	return status.NotRun(http.StatusRequestEntityTooLarge, nil, "a body of at least %d bytes exceeds the limit of %d", least, limit)
+	return status.NotRun(http.StatusRequestEntityTooLarge, nil, "a body of at least %d bytes exceeds the limit of %d",
+		least, limit)
 }

@@ -111,7 +111,8 @@ func TestDefaultMemory(t *testing.T) {
 		{stream.MinMessageLimit, 64 << 20, 16 << 20},
 		{stream.MaxMessageLimit, math.MaxInt64, 768 << 20},
 	} {
-		assert.Equal(t, test.want, stream.DefaultMemory(test.messageLimit, test.memoryLimit), "%d, %d", test.messageLimit, test.memoryLimit)
+		assert.Equal(t, test.want, stream.DefaultMemory(test.messageLimit, test.memoryLimit), "%d, %d", test.messageLimit,
+			test.memoryLimit)
 	}
 }
 

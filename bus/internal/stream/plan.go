@@ -26,7 +26,8 @@ func newPlan(body, firstHead, followingHead, payload int) (Plan, error) {
 	first := min(payload-firstHead-lengthLine, following)
 	if first < 0 || following < 1 {
 		return Plan{}, status.NotRun(http.StatusRequestEntityTooLarge, nats.ErrMaxPayload,
-			"a head of %d bytes does not fit into a message of the broker, whose limit is %d", max(firstHead, followingHead), payload)
+			"a head of %d bytes does not fit into a message of the broker, whose limit is %d",
+			max(firstHead, followingHead), payload)
 	}
 	cut := Plan{First: first, Following: following, Count: 1 + (body-first+following-1)/following}
 	if cut.Count > maxWholeParts {
@@ -49,7 +50,8 @@ func PlanRequest(request *wire.Request, payload int) (Plan, error) {
 	first.Fragment, first.Body = widest(), nil
 	following := first
 	following.Header, following.Host = nil, strings.Repeat("h", longestHost) // it is not known yet which instance acks
-	return newPlan(len(request.Body), len(wire.AppendRequest(nil, &first)), len(wire.AppendRequest(nil, &following)), payload)
+	return newPlan(len(request.Body), len(wire.AppendRequest(nil, &first)),
+		len(wire.AppendRequest(nil, &following)), payload)
 }
 
 // PlanResponse plans the parts of a response.
@@ -58,18 +60,22 @@ func PlanResponse(response *wire.Response, payload int) (Plan, error) {
 	first.Fragment, first.Body = widest(), nil
 	following := first
 	following.Header = nil
-	return newPlan(len(response.Body), len(wire.AppendResponse(nil, &first)), len(wire.AppendResponse(nil, &following)), payload)
+	return newPlan(len(response.Body), len(wire.AppendResponse(nil, &first)),
+		len(wire.AppendResponse(nil, &following)), payload)
 }
 
 // Writer returns how the parts are sent after the first, of which so many bytes of the body were sent; [Unsent] to send
 // it, too.
 func (p Plan) Writer(ctx context.Context, sent int, send func(part wire.Fragment, body []byte) error) *Writer {
-	return NewWriter(WriterConfig{Plan: p, Context: ctx, PartSize: p.Following, First: sent, Send: send, Failed: func(error) {}})
+	return NewWriter(WriterConfig{Plan: p, Context: ctx, PartSize: p.Following, First: sent, Send: send,
+		Failed: func(error) {}})
 }
 
 // transfer sends a body to a reader, and returns what arrives. bring is how a part travels.
-func (p Plan) transfer(body []byte, bring func(part wire.Fragment, body []byte) (wire.Fragment, []byte, error)) ([]byte, error) {
-	reader := NewReader(ReaderConfig{Limit: MaxMessageLimit, Held: NewMemory(math.MaxInt64).Reserve(""), Ended: func(error) {}})
+func (p Plan) transfer(body []byte, bring func(part wire.Fragment,
+	body []byte) (wire.Fragment, []byte, error)) ([]byte, error) {
+	reader := NewReader(ReaderConfig{Limit: MaxMessageLimit, Held: NewMemory(math.MaxInt64).Reserve(""),
+		Ended: func(error) {}})
 	err := p.Writer(context.Background(), Unsent, func(part wire.Fragment, body []byte) error {
 		part, body, err := bring(part, body)
 		if err != nil {

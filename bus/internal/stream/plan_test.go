@@ -26,12 +26,14 @@ func TestPlan_AnySize(t *testing.T) {
 		body := someBytes(size)
 		sent := largeRequest(filling, body)
 		request, err := stream.ArrivedRequest(sent, payload)
-		if err != nil || !bytes.Equal(request.Body, body) || request.Header.Get("X-Filling") != sent.Header.Get("X-Filling") || request.Host != sent.Host {
+		if err != nil || !bytes.Equal(request.Body, body) ||
+			request.Header.Get("X-Filling") != sent.Header.Get("X-Filling") || request.Host != sent.Host {
 			t.Fatalf("a request of %d bytes in messages of %d: %v", size, payload, err)
 		}
 		answered := largeResponse(filling, body)
 		response, err := stream.ArrivedResponse(answered, payload)
-		if err != nil || !bytes.Equal(response.Body, body) || response.Header.Get("X-Filling") != answered.Header.Get("X-Filling") || response.Status != 200 {
+		if err != nil || !bytes.Equal(response.Body, body) ||
+			response.Header.Get("X-Filling") != answered.Header.Get("X-Filling") || response.Status != 200 {
 			t.Fatalf("a response of %d bytes in messages of %d: %v", size, payload, err)
 		}
 	})
@@ -110,7 +112,8 @@ func checkTooLargeForBroker(t *testing.T, err error, payload int) {
 	if failed, _ := fmt.Sscanf(err.Error(), "413 Request Entity Too Large: a head of %d bytes", &head); failed == 0 {
 		t.Fatalf("the error is %v", err)
 	}
-	checkRejected(t, err, 413, fmt.Sprintf("a head of %d bytes does not fit into a message of the broker, whose limit is %d", head, payload))
+	checkRejected(t, err, 413,
+		fmt.Sprintf("a head of %d bytes does not fit into a message of the broker, whose limit is %d", head, payload))
 	if !errors.Is(err, nats.ErrMaxPayload) {
 		t.Errorf("the cause is not %v", nats.ErrMaxPayload)
 	}
@@ -129,7 +132,8 @@ func TestPlan_MostParts(t *testing.T) {
 	assert.Equal(t, most, plan.Count)
 	response.Body = append(response.Body, 0)
 	_, err = stream.PlanResponse(response, payload)
-	checkRejected(t, err, 413, fmt.Sprintf("a body of %d bytes needs more than 65536 broker messages of at most 300 bytes each", len(response.Body)))
+	checkRejected(t, err, 413,
+		fmt.Sprintf("a body of %d bytes needs more than 65536 broker messages of at most 300 bytes each", len(response.Body)))
 	if !errors.Is(err, nats.ErrMaxPayload) {
 		t.Errorf("the cause of %v is not %v", err, nats.ErrMaxPayload)
 	}

@@ -129,7 +129,8 @@ func (r *Reader) checkLocked(part *wire.Fragment, body []byte) error {
 		if part.Count > 0 {
 			of = strconv.Itoa(part.Count)
 		}
-		return status.NotRun(http.StatusBadRequest, nil, "part %d of %s does not match the first part, which announced %d parts", part.Number, of, r.count)
+		return status.NotRun(http.StatusBadRequest, nil,
+			"part %d of %s does not match the first part, which announced %d parts", part.Number, of, r.count)
 	case part.Number < r.next:
 		return ErrRepeated
 	case part.Number > r.next:
@@ -156,7 +157,8 @@ func (r *Reader) checkWholeLocked(part *wire.Fragment, size int) error {
 	}
 	switch {
 	case part.Count > maxWholeParts:
-		return status.NotRun(http.StatusRequestEntityTooLarge, nil, "the message has %d parts, and the limit is %d", part.Count, maxWholeParts)
+		return status.NotRun(http.StatusRequestEntityTooLarge, nil, "the message has %d parts, and the limit is %d",
+			part.Count, maxWholeParts)
 	case least > int64(r.config.Limit):
 		return TooLarge(least, r.config.Limit)
 	default:

@@ -49,7 +49,8 @@ func newPair(change ...func(*stream.WriterConfig)) *pair {
 		Held:  p.memory.Reserve(""), Opened: first,
 	})
 	config := stream.WriterConfig{
-		Context: context.Background(), PartSize: stream.PartSize, Window: first, First: stream.Unsent, Budget: budget, Held: p.memory.Reserve(""),
+		Context: context.Background(), PartSize: stream.PartSize, Window: first, First: stream.Unsent, Budget: budget,
+		Held:   p.memory.Reserve(""),
 		Failed: func(err error) { p.failed <- err },
 		Send: func(part wire.Fragment, body []byte) error {
 			p.parts.Add(1)

@@ -22,7 +22,8 @@ type part struct {
 
 // newWhole returns a reader of a message without a window.
 func newWhole(limit int) *stream.Reader {
-	return stream.NewReader(stream.ReaderConfig{Limit: limit, Held: stream.NewMemory(1 << 30).Reserve(""), Ended: func(error) {}})
+	return stream.NewReader(stream.ReaderConfig{Limit: limit, Held: stream.NewMemory(1 << 30).Reserve(""),
+		Ended: func(error) {}})
 }
 
 // take takes a part.
@@ -81,10 +82,14 @@ func TestReader_WholeRejected(t *testing.T) {
 	}{
 		{"more parts than allowed", []part{{1, 1<<16 + 1, ""}}, 413, "the message has 65537 parts, and the limit is 65536"},
 		{"too large from the first on", []part{{1, 4, "aaaa"}}, 413, "a body of at least 12 bytes exceeds the limit of 10"},
-		{"too large from the last on", []part{{1, 3, "aaaa"}, {2, 3, "bbbb"}, {3, 3, "ccc"}}, 413, "a body of at least 11 bytes exceeds the limit of 10"},
-		{"too large for 32 bits", []part{{1, 1 << 16, strings.Repeat("a", 1<<16+2)}}, 413, "a body of at least 4295032830 bytes exceeds the limit of 10"},
-		{"another count", []part{{1, 3, "a"}, {2, 2, "b"}}, 400, "part 2 of 2 does not match the first part, which announced 3 parts"},
-		{"another count, repeated", []part{{1, 3, "a"}, {1, 2, "a"}}, 400, "part 1 of 2 does not match the first part, which announced 3 parts"},
+		{"too large from the last on", []part{{1, 3, "aaaa"}, {2, 3, "bbbb"}, {3, 3, "ccc"}}, 413,
+			"a body of at least 11 bytes exceeds the limit of 10"},
+		{"too large for 32 bits", []part{{1, 1 << 16, strings.Repeat("a", 1<<16+2)}}, 413,
+			"a body of at least 4295032830 bytes exceeds the limit of 10"},
+		{"another count", []part{{1, 3, "a"}, {2, 2, "b"}}, 400,
+			"part 2 of 2 does not match the first part, which announced 3 parts"},
+		{"another count, repeated", []part{{1, 3, "a"}, {1, 2, "a"}}, 400,
+			"part 1 of 2 does not match the first part, which announced 3 parts"},
 		{"a gap", []part{{1, 4, "a"}, {2, 4, "b"}, {4, 4, "d"}}, 503, "part 3 was lost on the way"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

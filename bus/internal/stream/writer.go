@@ -307,7 +307,8 @@ func (w *Writer) awaitRoom() (room int, err error) {
 		case began.IsZero():
 			began, pause = now, pauseOf(w.config.Budget)
 		case now.Sub(began) >= w.config.Budget:
-			w.Fail(status.HasRun(http.StatusGatewayTimeout, status.ErrTimeout, "the other side has read nothing of the stream for %s", w.config.Budget))
+			w.Fail(status.HasRun(http.StatusGatewayTimeout, status.ErrTimeout,
+				"the other side has read nothing of the stream for %s", w.config.Budget))
 			continue
 		}
 		if !deadline.IsZero() {
@@ -347,7 +348,8 @@ func (w *Writer) keepAlive() {
 		w.sending.Unlock()
 	}
 	if _, lastSign := w.signs(); time.Since(lastSign) > w.config.Budget {
-		w.Fail(status.HasRun(http.StatusGatewayTimeout, status.ErrCallerLeft, "the other side of the stream is gone: nothing was heard of it for %s", w.config.Budget))
+		w.Fail(status.HasRun(http.StatusGatewayTimeout, status.ErrCallerLeft,
+			"the other side of the stream is gone: nothing was heard of it for %s", w.config.Budget))
 	}
 	if w.failure() == nil {
 		w.timer.Reset(pause)

@@ -31,12 +31,14 @@ func TestLimiter_Classes(t *testing.T) {
 		{"an event beyond its share", s.event, false},
 		{"a call in the last slot", s.call, true}, {"a call beyond the limit", s.call, false},
 		{"an event ends", s.endEvent, true}, {"the event that waits", s.startEvent, true},
-		{"the call ends", s.endCall, true}, {"an event ends", s.endEvent, true}, {"an event ends", s.endEvent, true}, {"an event ends", s.endEvent, true},
+		{"the call ends", s.endCall, true}, {"an event ends", s.endEvent, true}, {"an event ends", s.endEvent, true},
+		{"an event ends", s.endEvent, true},
 		{"a call", s.call, true}, {"a call", s.call, true}, {"a call", s.call, true}, {"a call", s.call, true},
 		{"an event among calls", s.event, false}, {"a call ends", s.endCall, true},
 		{"a call in the slot of an event that waits", s.call, false}, {"that event", s.startEvent, true},
 		{"a call ends", s.endCall, true}, {"a call, where no event waits", s.call, true},
-		{"an event", s.event, false}, {"it gives up", s.abandon, true}, {"a call ends", s.endCall, true}, {"a call", s.call, true},
+		{"an event", s.event, false}, {"it gives up", s.abandon, true}, {"a call ends", s.endCall, true},
+		{"a call", s.call, true},
 	}
 	for i, step := range steps {
 		if got := step.do(); got != step.want {

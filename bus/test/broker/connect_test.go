@@ -146,7 +146,8 @@ func connectionNames(t *testing.T, url string) (names []string) {
 func TestOneBroker(t *testing.T) {
 	t.Parallel()
 	b := kit.NewBus(t)
-	here, given, there := bus.WithBroker(b.Broker()), bus.WithNATS(kit.RawClient(t, &kit.World{Bus: b})), bus.WithURL("nats://127.0.0.1:1")
+	here, given, there := bus.WithBroker(b.Broker()), bus.WithNATS(kit.RawClient(t,
+		&kit.World{Bus: b})), bus.WithURL("nats://127.0.0.1:1")
 	for want, options := range map[string][]bus.ConnectOption{
 		"bus.WithBroker and bus.WithURL":                  {here, there},
 		"bus.WithNATS and bus.WithURL":                    {there, given},
@@ -168,14 +169,16 @@ func TestBroker_OfATest(t *testing.T) {
 	t.Cleanup(elsewhere.Close)
 	quiet := bus.WithLogger(zerolog.Nop())
 	for name, option := range map[string]bus.ConnectOption{
-		"given": bus.WithNATS(kit.RawClient(t, &kit.World{Bus: other})), "a URL": bus.WithURL(elsewhere.URL()), "another": bus.WithBroker(other.Broker()),
+		"given": bus.WithNATS(kit.RawClient(t, &kit.World{Bus: other})), "a URL": bus.WithURL(elsewhere.URL()),
+		"another": bus.WithBroker(other.Broker()),
 	} {
 		t.Run(name, func(t *testing.T) {
 			conn := b.Connect("one.example", option, quiet)
 			if conn.Plane() != b.Plane() {
 				t.Errorf("plane %s", conn.Plane())
 			}
-			if err := b.Connect("caller.example").Call(t.Context(), "https://one.example:888/ping", nil, nil); bus.StatusOf(err) != 503 {
+			if err := b.Connect("caller.example").Call(t.Context(), "https://one.example:888/ping", nil,
+				nil); bus.StatusOf(err) != 503 {
 				t.Errorf("it is on the bus of the test: %v", err)
 			}
 			assert.NoError(t, conn.Close(t.Context()))
@@ -188,18 +191,20 @@ func TestConnect_RefusesURLs(t *testing.T) {
 	t.Parallel()
 	const none = " is none (BUS_NATS_URL or bus.WithURL): write nats://host:4222"
 	for url, want := range map[string]string{
-		":::":                               `the URL of the broker, ":::",` + none,
-		"::1:4222":                          `the URL of the broker, "::1:4222",` + none,
-		"two words":                         `"two words",` + none,
-		"nats://h:port":                     `"nats://h:port",` + none,
-		"h:99999":                           `"h:99999",` + none,
-		"nats://127.0.0.1:1, %zz":           `"%zz",` + none,
-		"nats://one:sec/ret@h:4222":         "the URL of the broker" + none,
-		"nats://one:sec,ret@h:4222":         "the URL of the broker" + none,
-		"http://127.0.0.1:1":                "connect to http://127.0.0.1:1: nats: no servers available for connection; a broker's URL has the scheme nats, tls, ws or wss, not http: change BUS_NATS_URL or bus.WithURL",
+		":::":                       `the URL of the broker, ":::",` + none,
+		"::1:4222":                  `the URL of the broker, "::1:4222",` + none,
+		"two words":                 `"two words",` + none,
+		"nats://h:port":             `"nats://h:port",` + none,
+		"h:99999":                   `"h:99999",` + none,
+		"nats://127.0.0.1:1, %zz":   `"%zz",` + none,
+		"nats://one:sec/ret@h:4222": "the URL of the broker" + none,
+		"nats://one:sec,ret@h:4222": "the URL of the broker" + none,
+		"http://127.0.0.1:1": "connect to http://127.0.0.1:1: nats: no servers available for connection; " +
+			"a broker's URL has the scheme nats, tls, ws or wss, not http: change BUS_NATS_URL or bus.WithURL",
 		"nats://127.0.0.1:1,tcp://[::1]:1/": "a broker's URL has the scheme nats, tls, ws or wss, not tcp",
 	} {
-		_, err := bus.Connect(t.Context(), "one.example", bus.WithURL(url), bus.WithLogger(zerolog.Nop()), bus.WithConnectTimeout(time.Hour))
+		_, err := bus.Connect(t.Context(), "one.example", bus.WithURL(url), bus.WithLogger(zerolog.Nop()),
+			bus.WithConnectTimeout(time.Hour))
 		require.Error(t, err, url)
 		assert.True(t, strings.HasPrefix(err.Error(), "connect one.example: "), err.Error())
 		assert.ErrorContains(t, err, want, url)
@@ -218,7 +223,8 @@ func TestConnect_CommaInAPassword(t *testing.T) {
 		"one:77,sec@w,7,d@127.0.0.1:1":                    "…, …, …, 127.0.0.1:1",
 		"nats://a:1,nats://o:sec@127.0.0.1:1,127.0.0.1:1": "nats://a:1, nats://127.0.0.1:1, 127.0.0.1:1",
 	} {
-		_, err := bus.Connect(t.Context(), "one.example", bus.WithURL(url), bus.WithLogger(zerolog.Nop()), bus.WithConnectTimeout(0))
+		_, err := bus.Connect(t.Context(), "one.example", bus.WithURL(url), bus.WithLogger(zerolog.Nop()),
+			bus.WithConnectTimeout(0))
 		require.Error(t, err, url)
 		assert.True(t, strings.HasPrefix(err.Error(), "connect one.example: no broker at "+want+": "), err.Error())
 		assert.NotContains(t, err.Error(), "sec", url)
@@ -233,7 +239,8 @@ func TestConnect_URLs(t *testing.T) { //nolint:paralleltest // the environment i
 	t.Cleanup(started.Close)
 	address := strings.TrimPrefix(started.URL(), "nats://")
 	t.Setenv("BUS_NATS_URL", address)
-	for _, url := range []string{"", address, "nats://" + address, "NATS://" + address + "/", " nats://" + address + " ,, ", "http://" + address, "tcp://" + address, "::," + address} {
+	for _, url := range []string{"", address, "nats://" + address, "NATS://" + address + "/",
+		" nats://" + address + " ,, ", "http://" + address, "tcp://" + address, "::," + address} {
 		conn, err := bus.Connect(t.Context(), "one.example", bus.WithURL(url), bus.WithLogger(zerolog.Nop()))
 		if err != nil {
 			t.Errorf("%q: %v", url, err)
@@ -273,7 +280,8 @@ func TestChallenge(t *testing.T) {
 	for want, err := range map[string]error{
 		"": bus.Errorf(http.StatusForbidden, "not on Sundays"),
 		`Bearer error="invalid_token", error_description="token: its issuer (iss) is not 'x?y???'"`: bus.Errorf(http.StatusUnauthorized, "here: %w", &claims.Error{Detail: "token: its issuer (iss) is not \"x\\y\n\x7fé\""}),
-		`Bearer error="invalid_token", error_description="token: missing"`:                          fmt.Errorf("here: %w", &claims.Error{Detail: "token: missing"}),
+		`Bearer error="invalid_token", error_description="token: missing"`: fmt.Errorf("here: %w",
+			&claims.Error{Detail: "token: missing"}),
 		"Bearer": bus.Errorf(http.StatusUnauthorized, "who are you?"),
 	} {
 		recorder := httptest.NewRecorder()
@@ -361,7 +369,8 @@ func TestConnect_MissingKeysAreLogged(t *testing.T) {
 			}
 			caller := b.Connect("caller.example")
 			for _, token := range []string{"", "a.b.c", "a.b.c"} {
-				_ = caller.Call(bus.WithActor(t.Context(), token), "GET https://"+each.host+"/x", nil, nil) // 401, or 404 of the handler
+				// 401, or 404 of the handler
+				_ = caller.Call(bus.WithActor(t.Context(), token), "GET https://"+each.host+"/x", nil, nil)
 			}
 			synctest.Wait()
 			if told := log.Count(`"endpoint":"GET /x",` + missingKeys); told != each.told {

@@ -45,10 +45,12 @@ func TestDial_UnreachableBrokerHoldsNoOtherUp(t *testing.T) {
 
 	cancelled, stop := context.WithCancel(t.Context())
 	stop()
-	err := kit.Await(t, "who does not wait", connect(cancelled, bus.WithBroker(nowhere), bus.WithConnectTimeout(time.Hour)))
+	err := kit.Await(t, "who does not wait", connect(cancelled, bus.WithBroker(nowhere),
+		bus.WithConnectTimeout(time.Hour)))
 	assert.ErrorIs(t, err, context.Canceled)
 	assert.EqualError(t, err, "connect one.example: context canceled before the broker was reached")
-	if err := kit.Await(t, "who waits briefly", connect(t.Context(), bus.WithBroker(nowhere), bus.WithConnectTimeout(10*time.Millisecond))); err == nil {
+	if err := kit.Await(t, "who waits briefly", connect(t.Context(), bus.WithBroker(nowhere),
+		bus.WithConnectTimeout(10*time.Millisecond))); err == nil {
 		t.Error("who waits briefly is connected to nowhere")
 	}
 	if len(patient) != 0 {
@@ -57,7 +59,8 @@ func TestDial_UnreachableBrokerHoldsNoOtherUp(t *testing.T) {
 	cancel()
 	err = kit.Await(t, "the patient one", patient)
 	require.ErrorContains(t, err, "connect one.example: no broker at the broker of this process: ")
-	assert.True(t, strings.HasSuffix(err.Error(), "; start it first, and close it last; one with users is reached with bus.WithURL or bus.WithNATS"), err.Error())
+	assert.True(t, strings.HasSuffix(err.Error(),
+		"; start it first, and close it last; one with users is reached with bus.WithURL or bus.WithNATS"), err.Error())
 }
 
 // TestConnect_WaitsForTheBroker has two connections wait for one broker that comes late; the one that dials goes away.
@@ -65,7 +68,8 @@ func TestConnect_WaitsForTheBroker(t *testing.T) {
 	t.Parallel()
 	w := &kit.World{Bus: kit.NewBus(t)}
 	late := &lateBroker{InProcessConnProvider: w.Broker(), tried: make(chan struct{}, 1)}
-	options := []bus.ConnectOption{bus.WithBroker(late), bus.WithPlane(w.Plane()), bus.WithLogger(zerolog.Nop()), bus.WithConnectTimeout(time.Hour)}
+	options := []bus.ConnectOption{bus.WithBroker(late), bus.WithPlane(w.Plane()), bus.WithLogger(zerolog.Nop()),
+		bus.WithConnectTimeout(time.Hour)}
 	first, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	gone := make(chan error, 1)
@@ -106,12 +110,14 @@ func TestConnect_WaitsForAGivenConnection(t *testing.T) {
 	t.Parallel()
 	w := &kit.World{Bus: kit.NewBus(t)}
 	late := &lateBroker{InProcessConnProvider: w.Broker(), tried: make(chan struct{}, 1)}
-	app, err := nats.Connect("", nats.InProcessServer(late), nats.RetryOnFailedConnect(true), nats.ReconnectWait(time.Millisecond), nats.MaxReconnects(-1))
+	app, err := nats.Connect("", nats.InProcessServer(late), nats.RetryOnFailedConnect(true),
+		nats.ReconnectWait(time.Millisecond), nats.MaxReconnects(-1))
 	require.NoError(t, err)
 	t.Cleanup(app.Close)
 	options := []bus.ConnectOption{bus.WithNATS(app), bus.WithPlane(w.Plane()), bus.WithLogger(zerolog.Nop())}
 	_, err = bus.Connect(t.Context(), "one.example", append(options, bus.WithConnectTimeout(10*time.Millisecond))...)
-	assert.ErrorContains(t, err, "the connection given with bus.WithNATS is not connected (RECONNECTING): context deadline exceeded", "nobody came")
+	assert.ErrorContains(t, err,
+		"the connection given with bus.WithNATS is not connected (RECONNECTING): context deadline exceeded", "nobody came")
 	late.come()
 	conn, err := bus.Connect(t.Context(), "one.example", append(options, bus.WithConnectTimeout(time.Hour))...)
 	require.NoError(t, err)
@@ -124,17 +130,20 @@ func TestConnect_TriesOnce(t *testing.T) {
 	w := &kit.World{Bus: kit.NewBus(t)}
 	late := &lateBroker{InProcessConnProvider: w.Broker(), tried: make(chan struct{}, 100)}
 	connect := func() (*bus.Conn, error) {
-		return bus.Connect(t.Context(), "one.example", bus.WithBroker(late), bus.WithPlane(w.Plane()), bus.WithLogger(zerolog.Nop()), bus.WithConnectTimeout(0))
+		return bus.Connect(t.Context(), "one.example", bus.WithBroker(late), bus.WithPlane(w.Plane()),
+			bus.WithLogger(zerolog.Nop()), bus.WithConnectTimeout(0))
 	}
 	_, err := connect()
 	require.Error(t, err)
-	assert.True(t, strings.HasPrefix(err.Error(), "connect one.example: no broker at the broker of this process: "), err.Error())
+	assert.True(t, strings.HasPrefix(err.Error(), "connect one.example: no broker at the broker of this process: "),
+		err.Error())
 	assert.Len(t, late.tried, 1)
 	late.come()
 	conn, err := connect()
 	require.NoError(t, err)
 	kit.CloseConn(t, conn)
-	_, err = bus.Connect(t.Context(), "one.example", bus.WithURL("nats://127.0.0.1:1"), bus.WithLogger(zerolog.Nop()), bus.WithConnectTimeout(0))
+	_, err = bus.Connect(t.Context(), "one.example", bus.WithURL("nats://127.0.0.1:1"), bus.WithLogger(zerolog.Nop()),
+		bus.WithConnectTimeout(0))
 	require.Error(t, err)
 	assert.True(t, strings.HasPrefix(err.Error(), "connect one.example: no broker at nats://127.0.0.1:1: "), err.Error())
 	assert.NotErrorIs(t, err, context.DeadlineExceeded)
@@ -156,7 +165,8 @@ func TestConnect_WaitsForABrokerThatIsAway(t *testing.T) {
 	t.Parallel()
 	w := &kit.World{Bus: kit.NewBus(t)}
 	broker := &lateBroker{InProcessConnProvider: w.Broker(), tried: make(chan struct{}, 1), here: true}
-	app, err := nats.Connect("", nats.InProcessServer(broker), nats.ReconnectWait(time.Millisecond), nats.MaxReconnects(-1))
+	app, err := nats.Connect("", nats.InProcessServer(broker), nats.ReconnectWait(time.Millisecond),
+		nats.MaxReconnects(-1))
 	require.NoError(t, err)
 	t.Cleanup(app.Close)
 	for want, option := range map[string]bus.ConnectOption{
@@ -187,7 +197,9 @@ func TestSilentBroker(t *testing.T) {
 		defer cancel()
 		began := time.Now()
 		_, err := bus.Connect(ctx, "one.example", bus.WithBroker(silentBroker{}), bus.WithLogger(zerolog.Nop()))
-		assert.EqualError(t, err, "connect one.example: no broker at the broker of this process: context deadline exceeded; start it first, and close it last; one with users is reached with bus.WithURL or bus.WithNATS")
+		assert.EqualError(t, err, "connect one.example: no broker at the broker of this process: "+
+			"context deadline exceeded; start it first, and close it last; one with users is reached with bus.WithURL or "+
+			"bus.WithNATS")
 		if took := time.Since(began); took != 100*time.Millisecond {
 			t.Errorf("it took %s", took)
 		}
@@ -215,7 +227,8 @@ func TestSilentBrokers(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			ended := make(chan error, 1)
 			go func() {
-				_, err := bus.Connect(ctx, "one.example", append(options, bus.WithURL(strings.Join(urls, ",")), bus.WithLogger(zerolog.Nop()))...)
+				_, err := bus.Connect(ctx, "one.example",
+					append(options, bus.WithURL(strings.Join(urls, ",")), bus.WithLogger(zerolog.Nop()))...)
 				ended <- err
 			}()
 			kit.Await(t, "an attempt", accepted)
@@ -231,7 +244,8 @@ func TestClose_WhileDialling(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
 		broker := &hushedBroker{InProcessConnProvider: b.Broker()}
-		conn, err := bus.Connect(t.Context(), "one.example", append(b.Options(), bus.WithBroker(broker), bus.WithoutSharing())...)
+		conn, err := bus.Connect(t.Context(), "one.example",
+			append(b.Options(), bus.WithBroker(broker), bus.WithoutSharing())...)
 		require.NoError(t, err)
 		synctest.Wait() // until its greeting has come back
 		broker.hushed.Store(true)
@@ -348,7 +362,8 @@ func TestWithNATSOptions_Refused(t *testing.T) {
 		"bus.WithNATSOptions has nats.InProcessServer: use":              {bus.WithNATSOptions(nats.InProcessServer(b.Broker()))},
 		"bus.WithNATSOptions has nats.NoReconnect: a":                    {bus.WithNATSOptions(nats.NoReconnect())},
 		"bus.WithNATSOptions has nats.RetryOnFailedConnect: bus.Connect": {bus.WithNATSOptions(nats.RetryOnFailedConnect(true))},
-		"bus.WithNATSOptions has no effect on the connection":            {bus.WithNATSOptions(nats.Name("one")), bus.WithNATS(own)},
+		"bus.WithNATSOptions has no effect on the connection": {bus.WithNATSOptions(nats.Name("one")),
+			bus.WithNATS(own)},
 		`bus.WithJetStreamDomain("hub.example"): name the domain of the`: {bus.WithJetStreamDomain("hub.example")},
 	} {
 		_, err := bus.Connect(t.Context(), "one.example", options...)

@@ -19,7 +19,8 @@ func startMember(t *testing.T, name string, others ...*server.Server) *server.Se
 	t.Helper()
 	options := &server.Options{
 		ServerName: name, Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true,
-		LameDuckDuration: 2 * time.Minute, LameDuckGracePeriod: time.Minute, // it closes no connection itself while the test runs
+		// it closes no connection itself while the test runs
+		LameDuckDuration: 2 * time.Minute, LameDuckGracePeriod: time.Minute,
 		Cluster: server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: server.RANDOM_PORT},
 	}
 	for _, other := range others {
@@ -47,7 +48,8 @@ func TestLameDuck(t *testing.T) {
 	t.Parallel()
 	first := startMember(t, "first")
 	second := startMember(t, "second", first)
-	require.Eventually(t, func() bool { return first.NumRoutes() > 0 && second.NumRoutes() > 0 }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return first.NumRoutes() > 0 && second.NumRoutes() > 0 }, 20*time.Second,
+		time.Millisecond)
 	connect := func(host string) *bus.Conn {
 		conn, err := bus.Connect(t.Context(), host, bus.WithURL(first.ClientURL()), bus.WithoutSharing(), kit.Quiet())
 		require.NoError(t, err)

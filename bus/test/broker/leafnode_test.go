@@ -24,14 +24,16 @@ func (leafGreeter) Greet(_ context.Context, name string) (greeting string) { ret
 // announcements at home: then they can still be called.
 func TestLeafNode(t *testing.T) {
 	t.Parallel()
-	for deny, wantFound := range map[string]bool{"": true, `, deny_imports: "*.888.all.>", deny_exports: "*.888.all.>"`: false} {
+	for deny, wantFound := range map[string]bool{"": true,
+		`, deny_imports: "*.888.all.>", deny_exports: "*.888.all.>"`: false} {
 		t.Run(fmt.Sprint("found: ", wantFound), func(t *testing.T) {
 			t.Parallel()
 			address := kit.FreeAddress(t)
 			hub := kit.NewBus(t, broker.Config(fmt.Sprintf("leafnodes { listen: %q }", address)))
 			leaf := kit.NewBus(t, broker.Config(fmt.Sprintf("leafnodes { remotes: [{ url: %q%s }] }", "nats://"+address, deny)))
 			plane := bus.WithPlane("leaves")
-			require.NoError(t, bus.Serve(leaf.Connect("greeter.example", plane), leafGreeter{}, bus.ParamNames("Greet", "name", "greeting")))
+			require.NoError(t, bus.Serve(leaf.Connect("greeter.example", plane), leafGreeter{},
+				bus.ParamNames("Greet", "name", "greeting")))
 			caller := hub.Connect("caller.example", plane)
 			var out struct{ Greeting string }
 			require.EventuallyWithT(t, func(c *assert.CollectT) { // until the leaf node is connected

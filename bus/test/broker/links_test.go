@@ -82,7 +82,8 @@ func TestSharedConn_WithoutSharing(t *testing.T) {
 	assert.NotSame(t, other.NATS(), one.NATS(), "connections that do not share have one link")
 	assert.NotSame(t, shared.NATS(), one.NATS())
 	assert.NotSame(t, shared.NATS(), other.NATS())
-	assert.True(t, passesBroker(t, w, one, "other.example"), "a call between connections that do not share did not pass the broker")
+	assert.True(t, passesBroker(t, w, one, "other.example"),
+		"a call between connections that do not share did not pass the broker")
 	assert.True(t, passesBroker(t, w, shared, "one.example"))
 	if passesBroker(t, w, one, "one.example") {
 		t.Error("no short circuit to itself")
@@ -104,9 +105,11 @@ type application struct {
 
 func newApplication(t *testing.T, w *kit.World) *application {
 	t.Helper()
-	a := &application{lost: make(chan struct{}, 8), back: make(chan struct{}, 8), closed: make(chan struct{}, 8), failed: make(chan error, 8)}
+	a := &application{lost: make(chan struct{}, 8), back: make(chan struct{}, 8), closed: make(chan struct{}, 8),
+		failed: make(chan error, 8)}
 	made, err := nats.Connect("",
-		nats.InProcessServer(w.Broker()), nats.ReconnectBufSize(-1), nats.MaxReconnects(-1), nats.ReconnectWait(time.Millisecond),
+		nats.InProcessServer(w.Broker()), nats.ReconnectBufSize(-1), nats.MaxReconnects(-1),
+		nats.ReconnectWait(time.Millisecond),
 		nats.DisconnectErrHandler(func(*nats.Conn, error) { a.lost <- struct{}{} }),
 		nats.ReconnectHandler(func(*nats.Conn) { a.back <- struct{}{} }),
 		nats.ClosedHandler(func(*nats.Conn) { a.closed <- struct{}{} }),
@@ -144,7 +147,8 @@ func TestWithNATS(t *testing.T) {
 	assert.Equal(t, 1, app.NumSubscriptions(), app.Status())
 	err = app.Publish("own", []byte("still here"))
 	require.NoError(t, err, "the application's connection is of no use after Close")
-	assert.Equal(t, "still here", string(kit.Await(t, "own message", own).Data), "the application's connection is of no use after Close")
+	assert.Equal(t, "still here", string(kit.Await(t, "own message", own).Data),
+		"the application's connection is of no use after Close")
 	again := w.Bus.Connect("again.example", bus.WithNATS(app.Conn))
 	kit.Serve(t, again, kit.Calculator{})
 	kit.Add(t, apart, "again.example")
@@ -258,7 +262,8 @@ func TestSharedConn_ComesAndGoes(t *testing.T) {
 	for range 6 {
 		users.Go(func() {
 			for range 5 {
-				conn, err := bus.Connect(t.Context(), "one.example", bus.WithBroker(w.Broker()), bus.WithPlane(w.Plane()), bus.WithLogger(zerolog.Nop()))
+				conn, err := bus.Connect(t.Context(), "one.example", bus.WithBroker(w.Broker()), bus.WithPlane(w.Plane()),
+					bus.WithLogger(zerolog.Nop()))
 				if err != nil {
 					t.Error(err)
 					return

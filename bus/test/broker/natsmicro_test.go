@@ -66,10 +66,12 @@ func TestService_Protocol(t *testing.T) {
 	asks := newOperator(t, b)
 	assert.True(t, asks.IsAbsent("$SRV.PING"), "who serves nothing is shown")
 	assert.True(t, asks.IsAbsent("$SRV.PING."+kit.CalculatorName))
-	kit.Serve(t, conn, kit.Calculator{ID: conn.ID()}, bus.Method("Who", bus.NoQueue()), bus.Method("Panic", bus.Undocumented()))
+	kit.Serve(t, conn, kit.Calculator{ID: conn.ID()}, bus.Method("Who", bus.NoQueue()),
+		bus.Method("Panic", bus.Undocumented()))
 	want := micro.ServiceIdentity{Name: kit.CalculatorName, ID: conn.ID(), Version: "2.0.0"}
 	for _, verb := range []string{"PING", "INFO", "STATS"} {
-		for _, subject := range []string{"$SRV." + verb, "$SRV." + verb + "." + kit.CalculatorName, "$SRV." + verb + "." + kit.CalculatorName + "." + conn.ID()} {
+		for _, subject := range []string{"$SRV." + verb, "$SRV." + verb + "." + kit.CalculatorName,
+			"$SRV." + verb + "." + kit.CalculatorName + "." + conn.ID()} {
 			got := one[micro.Ping](asks, subject, conn)
 			assert.Equal(t, want.Name, got.Name, subject)
 			assert.Equal(t, want.ID, got.ID, subject)
@@ -86,7 +88,8 @@ func TestService_Info(t *testing.T) {
 	t.Parallel()
 	b := kit.NewBus(t)
 	conn := b.Connect(kit.CalculatorHost, bus.WithDescription("Sums."))
-	kit.Serve(t, conn, kit.Calculator{ID: conn.ID()}, bus.Method("Who", bus.NoQueue()), bus.Method("Panic", bus.Undocumented()))
+	kit.Serve(t, conn, kit.Calculator{ID: conn.ID()}, bus.Method("Who", bus.NoQueue()),
+		bus.Method("Panic", bus.Undocumented()))
 	require.NoError(t, conn.Handle("GET", "/files/{path+}", http.NotFoundHandler(), bus.Port(444)))
 	info := one[micro.Info](newOperator(t, b), "$SRV.INFO."+kit.CalculatorName, conn)
 	if info.Description != "Sums." {
@@ -94,8 +97,10 @@ func TestService_Info(t *testing.T) {
 	}
 	prefix := b.Plane() + ".443.example.calculator.|."
 	for name, want := range map[string]micro.EndpointInfo{
-		"Calculator-Add": {Subject: prefix + "*.add", QueueGroup: kit.CalculatorHost, Metadata: map[string]string{"method": "GET,POST", "path": "/add", "port": "443"}},
-		"Calculator-Who": {Subject: prefix + "*.who", Metadata: map[string]string{"method": "GET,POST", "path": "/who", "port": "443"}},
+		"Calculator-Add": {Subject: prefix + "*.add", QueueGroup: kit.CalculatorHost,
+			Metadata: map[string]string{"method": "GET,POST", "path": "/add", "port": "443"}},
+		"Calculator-Who": {Subject: prefix + "*.who",
+			Metadata: map[string]string{"method": "GET,POST", "path": "/who", "port": "443"}},
 		"GET-files-path": {
 			Subject: b.Plane() + ".444.example.calculator.|.GET.files.>", QueueGroup: kit.CalculatorHost,
 			Metadata: map[string]string{"method": "GET", "path": "/files/{path+}", "port": "444"},
@@ -142,10 +147,12 @@ func TestService_Stats(t *testing.T) {
 	assert.False(t, stats.Started.After(time.Now()))
 	assert.Same(t, time.UTC, stats.Started.Location())
 	for name, want := range map[string]micro.EndpointStats{
-		"Calculator-Add":    {NumRequests: 2},
-		"Calculator-Divide": {NumRequests: 2, NumErrors: 1, LastError: "422 Unprocessable Entity", Data: json.RawMessage(`{"refused":1,"failed":0}`)},
-		"Calculator-Broken": {NumRequests: 1, NumErrors: 1, LastError: "500 Internal Server Error", Data: json.RawMessage(`{"refused":0,"failed":1}`)},
-		"Calculator-Who":    {},
+		"Calculator-Add": {NumRequests: 2},
+		"Calculator-Divide": {NumRequests: 2, NumErrors: 1, LastError: "422 Unprocessable Entity",
+			Data: json.RawMessage(`{"refused":1,"failed":0}`)},
+		"Calculator-Broken": {NumRequests: 1, NumErrors: 1, LastError: "500 Internal Server Error",
+			Data: json.RawMessage(`{"refused":0,"failed":1}`)},
+		"Calculator-Who": {},
 	} {
 		t.Run(name, func(t *testing.T) {
 			at := slices.IndexFunc(stats.Endpoints, func(e *micro.EndpointStats) bool { return e.Name == name })
@@ -171,7 +178,8 @@ func TestService_Stats(t *testing.T) {
 // of their own.
 func TestServices_AreDistinguished(t *testing.T) {
 	t.Parallel()
-	for name, options := range map[string][]bus.ConnectOption{"one link": nil, "links of their own": {bus.WithoutSharing()}} {
+	for name, options := range map[string][]bus.ConnectOption{"one link": nil,
+		"links of their own": {bus.WithoutSharing()}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := kit.NewBus(t)
@@ -180,7 +188,8 @@ func TestServices_AreDistinguished(t *testing.T) {
 				kit.Serve(t, conn, kit.Calculator{ID: conn.ID()})
 				return conn
 			}
-			one, twin, elsewhere := connect(kit.CalculatorHost), connect(kit.CalculatorHost), connect(kit.CalculatorHost, bus.WithPlane("elsewhere"))
+			one, twin, elsewhere := connect(kit.CalculatorHost), connect(kit.CalculatorHost), connect(kit.CalculatorHost,
+				bus.WithPlane("elsewhere"))
 			other := connect("other.example")
 			unlisted := connect("unlisted.example", bus.WithoutServiceProtocol())
 			all := []*bus.Conn{one, twin, elsewhere, other}
@@ -203,8 +212,10 @@ func TestServices_AreDistinguished(t *testing.T) {
 				}
 			}
 			for _, subject := range []string{
-				"$SRV.PING.unlisted-example", "$SRV.PING.unlisted-example." + unlisted.ID(), "$SRV.PING.nobody", "$SRV.PING." + kit.CalculatorHost,
-				"$SRV.PING." + kit.CalculatorName + ".x1aaaaaaaa", "$SRV.PING.other-example." + one.ID(), "$SRV.PING.other-example." + other.ID() + ".x", "$SRV",
+				"$SRV.PING.unlisted-example", "$SRV.PING.unlisted-example." + unlisted.ID(), "$SRV.PING.nobody",
+				"$SRV.PING." + kit.CalculatorHost,
+				"$SRV.PING." + kit.CalculatorName + ".x1aaaaaaaa", "$SRV.PING.other-example." + one.ID(),
+				"$SRV.PING.other-example." + other.ID() + ".x", "$SRV",
 			} {
 				if !asks.IsAbsent(subject) {
 					t.Errorf("%s is answered, or taken by a client", subject)
@@ -357,7 +368,8 @@ func TestService_IsShownAgain(t *testing.T) {
 			t.Parallel()
 			w := &kit.World{Bus: kit.NewBus(t)}
 			way := &kit.Fragile{InProcessConnProvider: w.Broker()}
-			one, other := w.Bus.Connect(kit.CalculatorHost, bus.WithBroker(way)), w.Bus.Connect(kit.CalculatorHost, bus.WithBroker(way))
+			one, other := w.Bus.Connect(kit.CalculatorHost, bus.WithBroker(way)), w.Bus.Connect(kit.CalculatorHost,
+				bus.WithBroker(way))
 			kit.Serve(t, one, kit.Calculator{ID: one.ID()})
 			kit.Serve(t, other, kit.Calculator{ID: other.ID()})
 			here := kit.Tap(t, w, "here")

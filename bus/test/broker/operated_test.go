@@ -29,13 +29,15 @@ type operated struct {
 // newOperated starts one.
 func newOperated(t *testing.T) *operated {
 	t.Helper()
-	o := &operated{t: t, operator: newKeys(t, nkeys.CreateOperator), account: newKeys(t, nkeys.CreateAccount), foreign: newKeys(t, nkeys.CreateAccount)}
+	o := &operated{t: t, operator: newKeys(t, nkeys.CreateOperator), account: newKeys(t, nkeys.CreateAccount),
+		foreign: newKeys(t, nkeys.CreateAccount)}
 	o.claims = jwt.NewAccountClaims(o.public(o.account))
 	system := newKeys(t, nkeys.CreateAccount)
 	started, err := broker.Start(broker.Listen("127.0.0.1:0"), broker.Config(fmt.Sprintf(
 		"operator: %s\nsystem_account: %s\nresolver { type: full, dir: %q }\nresolver_preload { %s: %s, %s: %s }",
 		o.sign(jwt.NewOperatorClaims(o.public(o.operator)), o.operator), o.public(system), t.TempDir(),
-		o.public(system), o.sign(jwt.NewAccountClaims(o.public(system)), o.operator), o.public(o.account), o.sign(o.claims, o.operator))))
+		o.public(system), o.sign(jwt.NewAccountClaims(o.public(system)), o.operator), o.public(o.account),
+		o.sign(o.claims, o.operator))))
 	require.NoError(t, err)
 	t.Cleanup(started.Close)
 	o.url = started.URL()

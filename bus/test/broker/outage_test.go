@@ -228,7 +228,8 @@ func TestOutage_ReasonIsLogged(t *testing.T) {
 	t.Setenv("BUS_NATS_CA", authority.file)
 	good, bad := tlsBroker(t, certify(t, authority, here)), tlsBroker(t, certify(t, certify(t, nil), here))
 	log := new(kit.Lines)
-	conn, err := bus.Connect(t.Context(), "one.example", bus.WithURL(good.URL()+","+bad.URL()), bus.WithLogger(zerolog.New(log)))
+	conn, err := bus.Connect(t.Context(), "one.example", bus.WithURL(good.URL()+","+bad.URL()),
+		bus.WithLogger(zerolog.New(log)))
 	require.NoError(t, err)
 	defer kit.CloseConn(t, conn)
 	good.Close()
@@ -240,7 +241,8 @@ func TestOutage_ReasonIsLogged(t *testing.T) {
 type throttle struct{ conn *bus.Conn }
 
 func (throttle) Refuse(milliseconds int) error {
-	return &bus.Error{Status: http.StatusTooManyRequests, Detail: "too many calls", RetryAfter: time.Duration(milliseconds) * time.Millisecond}
+	return &bus.Error{Status: http.StatusTooManyRequests, Detail: "too many calls",
+		RetryAfter: time.Duration(milliseconds) * time.Millisecond}
 }
 
 func (s throttle) Relay(ctx context.Context, milliseconds int) error {
@@ -249,7 +251,8 @@ func (s throttle) Relay(ctx context.Context, milliseconds int) error {
 }
 
 func (throttle) Busy() error {
-	return &bus.Error{Status: http.StatusServiceUnavailable, Host: "other.example", Executed: bus.ExecutedNo, RetryAfter: time.Second}
+	return &bus.Error{Status: http.StatusServiceUnavailable, Host: "other.example", Executed: bus.ExecutedNo,
+		RetryAfter: time.Second}
 }
 
 // TestBusyCallee holds that a handler which has run does not ask to be called again because another instance had no
@@ -278,13 +281,15 @@ func TestRetryAfter(t *testing.T) {
 	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
 		conn := w.Connect("throttle.example")
 		kit.Serve(t, conn, throttle{conn})
-		require.NoError(t, conn.Handle("GET", "/handled/{said}", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("Retry-After", r.PathValue("said"))
-			w.WriteHeader(http.StatusTooManyRequests)
-		})))
-		require.NoError(t, conn.Handle("GET", "/passed/{said}", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			bus.WriteError(w, r, conn.Call(r.Context(), "GET https://throttle.example/handled/"+r.PathValue("said"), nil, nil))
-		})))
+		require.NoError(t, conn.Handle("GET", "/handled/{said}",
+			http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Retry-After", r.PathValue("said"))
+				w.WriteHeader(http.StatusTooManyRequests)
+			})))
+		require.NoError(t, conn.Handle("GET", "/passed/{said}",
+			http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				bus.WriteError(w, r, conn.Call(r.Context(), "GET https://throttle.example/handled/"+r.PathValue("said"), nil, nil))
+			})))
 		caller := w.Connect("caller.example")
 		for target, want := range map[string]time.Duration{
 			"/refuse?milliseconds=120000": 2 * time.Minute,

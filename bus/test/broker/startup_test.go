@@ -47,7 +47,8 @@ func certify(t *testing.T, issuer *certified, addresses ...net.IP) *certified {
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		IsCA: issuer == nil, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 	}
-	made := &certified{key: key, file: filepath.Join(t.TempDir(), "cert.pem"), keyIn: filepath.Join(t.TempDir(), "key.pem")}
+	made := &certified{key: key, file: filepath.Join(t.TempDir(), "cert.pem"),
+		keyIn: filepath.Join(t.TempDir(), "key.pem")}
 	if issuer == nil {
 		issuer = &certified{certificate: template, key: key}
 	}
@@ -57,7 +58,8 @@ func certify(t *testing.T, issuer *certified, addresses ...net.IP) *certified {
 	require.NoError(t, err)
 	secret, err := x509.MarshalPKCS8PrivateKey(key)
 	require.NoError(t, err)
-	for file, block := range map[string]*pem.Block{made.file: {Type: "CERTIFICATE", Bytes: signed}, made.keyIn: {Type: "PRIVATE KEY", Bytes: secret}} {
+	for file, block := range map[string]*pem.Block{made.file: {Type: "CERTIFICATE", Bytes: signed},
+		made.keyIn: {Type: "PRIVATE KEY", Bytes: secret}} {
 		require.NoError(t, os.WriteFile(file, pem.EncodeToMemory(block), 0o600))
 	}
 	return made
@@ -66,7 +68,8 @@ func certify(t *testing.T, issuer *certified, addresses ...net.IP) *certified {
 // tlsBroker starts one that takes TLS alone.
 func tlsBroker(t *testing.T, as *certified) *broker.Broker {
 	t.Helper()
-	started, err := broker.Start(broker.Listen("127.0.0.1:0"), broker.Config(fmt.Sprintf("tls { cert_file: %q, key_file: %q }", as.file, as.keyIn)))
+	started, err := broker.Start(broker.Listen("127.0.0.1:0"),
+		broker.Config(fmt.Sprintf("tls { cert_file: %q, key_file: %q }", as.file, as.keyIn)))
 	require.NoError(t, err)
 	t.Cleanup(started.Close)
 	return started
@@ -87,13 +90,15 @@ func TestStartup_OverTLS(t *testing.T) {
 		{"another authority", secure, stranger.file, "certificate signed by unknown authority"},
 		{"another name", elsewhere, authority.file, "certificate is valid for 192.0.2.1, not 127.0.0.1"},
 		{"the broker has no TLS", plain, authority.file, nats.ErrSecureConnWanted.Error()},
-		{"the broker has no TLS, by scheme", strings.Replace(plain, "nats:", "tls:", 1), authority.file, nats.ErrSecureConnWanted.Error()},
+		{"the broker has no TLS, by scheme", strings.Replace(plain, "nats:", "tls:", 1), authority.file,
+			nats.ErrSecureConnWanted.Error()},
 		{"no such file", secure, filepath.Join(t.TempDir(), "none.pem"), "none.pem: no such file"},
 		{"no certificate in the file", secure, authority.keyIn, "failed to parse root certificate"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Setenv("BUS_NATS_CA", test.ca)
-			conn, err := bus.Connect(t.Context(), "one.example", bus.WithURL(test.url), bus.WithLogger(zerolog.Nop()), bus.WithConnectTimeout(time.Hour))
+			conn, err := bus.Connect(t.Context(), "one.example", bus.WithURL(test.url), bus.WithLogger(zerolog.Nop()),
+				bus.WithConnectTimeout(time.Hour))
 			if conn != nil {
 				if _, err := conn.NATS().TLSConnectionState(); err != nil {
 					t.Errorf("connected without TLS: %v", err)
@@ -123,13 +128,15 @@ func TestStartup_WithCertificate(t *testing.T) {
 	t.Setenv("BUS_NATS_CA", authority.file)
 	for _, test := range []struct{ cert, key, want string }{
 		{mine.file, mine.keyIn, ""},
-		{"", "", "remote error: tls: certificate required; check BUS_NATS_URL, BUS_NATS_CREDS and the other BUS_NATS_ variables"},
+		{"", "",
+			"remote error: tls: certificate required; check BUS_NATS_URL, BUS_NATS_CREDS and the other BUS_NATS_ variables"},
 		{strange.file, strange.keyIn, "remote error: tls: unknown certificate authority; check BUS_NATS_URL"},
 		{mine.file, filepath.Dir(mine.keyIn), "is a directory; check BUS_NATS_URL"},
 	} {
 		t.Setenv("BUS_NATS_CERT", test.cert)
 		t.Setenv("BUS_NATS_KEY", test.key)
-		conn, err := bus.Connect(t.Context(), "one.example", bus.WithURL(started.URL()), bus.WithLogger(zerolog.Nop()), bus.WithConnectTimeout(10*time.Second))
+		conn, err := bus.Connect(t.Context(), "one.example", bus.WithURL(started.URL()), bus.WithLogger(zerolog.Nop()),
+			bus.WithConnectTimeout(10*time.Second))
 		if err == nil {
 			kit.CloseConn(t, conn)
 		}
@@ -149,12 +156,14 @@ func TestStartup_WithWrongPassword(t *testing.T) {
 		"nobody":         e.URL.String(),
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := bus.Connect(t.Context(), "one.example", bus.WithURL(url), bus.WithLogger(zerolog.Nop()), bus.WithConnectTimeout(time.Hour))
+			_, err := bus.Connect(t.Context(), "one.example", bus.WithURL(url), bus.WithLogger(zerolog.Nop()),
+				bus.WithConnectTimeout(time.Hour))
 			if !errors.Is(err, nats.ErrAuthorization) {
 				t.Errorf("%v", err)
 				return
 			}
-			want := "connect one.example: connect to nats://" + e.URL.Host + ": nats: Authorization Violation; check BUS_NATS_URL, BUS_NATS_CREDS and the other BUS_NATS_ variables"
+			want := "connect one.example: connect to nats://" + e.URL.Host +
+				": nats: Authorization Violation; check BUS_NATS_URL, BUS_NATS_CREDS and the other BUS_NATS_ variables"
 			if strings.TrimSpace(err.Error()) != want {
 				t.Errorf("%v\nwant %s", err, want)
 			}
@@ -169,7 +178,8 @@ func TestRevokedUser(t *testing.T) {
 	require.NoError(t, err)
 	address := strings.TrimPrefix(before.URL(), "nats://")
 	log := new(kit.Lines)
-	conn, err := bus.Connect(t.Context(), "one.example", bus.WithURL("nats://one:secret@"+address), bus.WithPlane("bus"), bus.WithLogger(zerolog.New(log)))
+	conn, err := bus.Connect(t.Context(), "one.example", bus.WithURL("nats://one:secret@"+address), bus.WithPlane("bus"),
+		bus.WithLogger(zerolog.New(log)))
 	require.NoError(t, err)
 	defer func() { _ = conn.Close(context.Background()) }()
 	restart := func(password string, status nats.Status) *broker.Broker {
@@ -230,10 +240,11 @@ func TestStartup_WithCredentials(t *testing.T) {
 	public, seed := seedOf(t)
 	_, other := seedOf(t)
 	urls := map[string]string{
-		"token":       configured(t, `authorization { token: "t0ken" }`),
-		"password":    configured(t, `authorization { users: [ { user: "one", password: "secret" } ] }`),
-		"key":         configured(t, fmt.Sprintf(`authorization { users: [ { nkey: %s } ] }`, public)),
-		"certificate": configured(t, fmt.Sprintf(`tls { cert_file: %q, key_file: %q, ca_file: %q, verify: true }`, server.file, server.keyIn, authority.file)),
+		"token":    configured(t, `authorization { token: "t0ken" }`),
+		"password": configured(t, `authorization { users: [ { user: "one", password: "secret" } ] }`),
+		"key":      configured(t, fmt.Sprintf(`authorization { users: [ { nkey: %s } ] }`, public)),
+		"certificate": configured(t, fmt.Sprintf(`tls { cert_file: %q, key_file: %q, ca_file: %q, verify: true }`,
+			server.file, server.keyIn, authority.file)),
 	}
 	const refused = "Authorization Violation"
 	for _, test := range []struct {
@@ -247,14 +258,18 @@ func TestStartup_WithCredentials(t *testing.T) {
 		{"a password", "password", map[string]string{"BUS_NATS_USER": "one", "BUS_NATS_PASSWORD": "secret"}, ""},
 		{"another password", "password", map[string]string{"BUS_NATS_USER": "one", "BUS_NATS_PASSWORD": "guessed"}, refused},
 		{"no password", "password", map[string]string{"BUS_NATS_USER": "one"}, refused},
-		{"a password of nobody", "password", map[string]string{"BUS_NATS_PASSWORD": "guessed"}, "BUS_NATS_PASSWORD is set, and BUS_NATS_USER is not"},
+		{"a password of nobody", "password", map[string]string{"BUS_NATS_PASSWORD": "guessed"},
+			"BUS_NATS_PASSWORD is set, and BUS_NATS_USER is not"},
 		{"a key", "key", map[string]string{"BUS_NATS_NKEY": seed}, ""},
 		{"another key", "key", map[string]string{"BUS_NATS_NKEY": other}, refused},
 		{"a key that is none", "key", map[string]string{"BUS_NATS_NKEY": server.keyIn}, "BUS_NATS_NKEY: "},
 		{"a certificate", "certificate", map[string]string{"BUS_NATS_CERT": client.file, "BUS_NATS_KEY": client.keyIn}, ""},
-		{"half a certificate", "certificate", map[string]string{"BUS_NATS_CERT": client.file}, "BUS_NATS_CERT and BUS_NATS_KEY go together"},
-		{"no file of a certificate", "certificate", map[string]string{"BUS_NATS_CERT": "/nowhere", "BUS_NATS_KEY": client.keyIn}, "BUS_NATS_CERT: open /nowhere: "},
-		{"no file of credentials", "token", map[string]string{"BUS_NATS_CREDS": "/nowhere"}, "BUS_NATS_CREDS: open /nowhere: "},
+		{"half a certificate", "certificate", map[string]string{"BUS_NATS_CERT": client.file},
+			"BUS_NATS_CERT and BUS_NATS_KEY go together"},
+		{"no file of a certificate", "certificate",
+			map[string]string{"BUS_NATS_CERT": "/nowhere", "BUS_NATS_KEY": client.keyIn}, "BUS_NATS_CERT: open /nowhere: "},
+		{"no file of credentials", "token", map[string]string{"BUS_NATS_CREDS": "/nowhere"},
+			"BUS_NATS_CREDS: open /nowhere: "},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Setenv("BUS_NATS_CA", authority.file)
@@ -264,14 +279,16 @@ func TestStartup_WithCredentials(t *testing.T) {
 			for name, value := range test.environment {
 				t.Setenv(name, value)
 			}
-			conn, err := bus.Connect(t.Context(), "one.example", bus.WithURL(urls[test.broker]), bus.WithLogger(zerolog.Nop()), bus.WithConnectTimeout(time.Hour))
+			conn, err := bus.Connect(t.Context(), "one.example", bus.WithURL(urls[test.broker]), bus.WithLogger(zerolog.Nop()),
+				bus.WithConnectTimeout(time.Hour))
 			if err == nil {
 				kit.CloseConn(t, conn)
 			}
 			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
 				t.Errorf("got %v, want … %s", err, test.want)
 			}
-			if err != nil && (!strings.HasPrefix(err.Error(), "connect one.example: ") || strings.Contains(err.Error(), "guessed")) {
+			if err != nil && (!strings.HasPrefix(err.Error(), "connect one.example: ") ||
+				strings.Contains(err.Error(), "guessed")) {
 				t.Errorf("got %v", err)
 			}
 			if test.want == refused && !errors.Is(err, nats.ErrAuthorization) {
@@ -296,17 +313,22 @@ func TestStartup_WithUserJWT(t *testing.T) {
 		{"expires later", func() {
 			o.newUser(file, o.account, func(c *jwt.UserClaims) { c.Expires = time.Now().Add(time.Hour).Unix() })
 		}, ""},
-		{"expired", func() { o.newUser(file, o.account, func(c *jwt.UserClaims) { c.Expires = time.Now().Unix() - 1 }) }, refused},
+		{"expired", func() { o.newUser(file, o.account, func(c *jwt.UserClaims) { c.Expires = time.Now().Unix() - 1 }) },
+			refused},
 		{"not valid yet", func() {
 			o.newUser(file, o.account, func(c *jwt.UserClaims) { c.NotBefore = time.Now().Add(time.Hour).Unix() })
 		}, refused},
-		{"another account", func() { o.newUser(file, o.foreign, func(c *jwt.UserClaims) { c.IssuerAccount = o.public(o.account) }) }, refused},
+		{"another account", func() {
+			o.newUser(file, o.foreign,
+				func(c *jwt.UserClaims) { c.IssuerAccount = o.public(o.account) })
+		}, refused},
 		{"revoked", func() { o.revoke(o.newUser(file, o.account, nil)) }, refused},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Setenv("BUS_NATS_CREDS", file)
 			test.write()
-			conn, err := bus.Connect(t.Context(), "one.example", bus.WithURL(o.url), bus.WithLogger(zerolog.Nop()), bus.WithConnectTimeout(time.Hour))
+			conn, err := bus.Connect(t.Context(), "one.example", bus.WithURL(o.url), bus.WithLogger(zerolog.Nop()),
+				bus.WithConnectTimeout(time.Hour))
 			if err == nil {
 				kit.CloseConn(t, conn)
 			}
@@ -371,7 +393,8 @@ func (o *operated) connectBriefly(file string) (*bus.Conn, *kit.Lines) {
 func (o *operated) connect(file string, log *kit.Lines) (*bus.Conn, error) {
 	o.t.Helper()
 	o.t.Setenv("BUS_NATS_CREDS", file)
-	return bus.Connect(o.t.Context(), kit.CalculatorHost, bus.WithURL(o.url), bus.WithLogger(zerolog.New(log)), bus.WithoutShortCircuit())
+	return bus.Connect(o.t.Context(), kit.CalculatorHost, bus.WithURL(o.url), bus.WithLogger(zerolog.New(log)),
+		bus.WithoutShortCircuit())
 }
 
 // checkShutOut waits until the broker does not let the connection in any more: that is logged, tried again and refused

@@ -100,7 +100,8 @@ func TestCancel_WhenTheBudgetEnds(t *testing.T) {
 		caller := b.Connect("caller.example")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second/2)
 		defer cancel()
-		kit.WantFailed(t, "the call", caller.Call(ctx, kit.ScriptedURL, nil, nil), 504, bus.ErrTimeout, context.DeadlineExceeded)
+		kit.WantFailed(t, "the call", caller.Call(ctx, kit.ScriptedURL, nil, nil), 504, bus.ErrTimeout,
+			context.DeadlineExceeded)
 		synctest.Wait()
 		if len(cancels) != 1 {
 			t.Errorf("%d cancels were sent, want one", len(cancels))

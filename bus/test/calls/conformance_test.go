@@ -49,7 +49,8 @@ func TestCall_DecodesTheResult(t *testing.T) {
 	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
 		caller, _ := kit.NewCalculator(t, w)
 		var out struct{ Sum int }
-		for _, address := range []string{kit.CalculatorURL + "/add", "GET " + kit.CalculatorURL + "/add", "https://Calculator.Example:443/add"} {
+		for _, address := range []string{kit.CalculatorURL + "/add", "GET " + kit.CalculatorURL + "/add",
+			"https://Calculator.Example:443/add"} {
 			out.Sum = 0
 			err := caller.Call(t.Context(), address, bus.Args{"x": 5, "y": 6}, &out)
 			require.NoError(t, err, address)
@@ -70,7 +71,8 @@ func TestConformance_QueryLosesNothing(t *testing.T) {
 	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
 		conn := w.Connect("query.example")
 		kit.Serve(t, conn, query{})
-		arguments := bus.Args{"number": int64(9007199254740993), "list": []int{1, 2, 3}, "text": "a b&c", "missing": nil, "yes": false}
+		arguments := bus.Args{"number": int64(9007199254740993), "list": []int{1, 2, 3}, "text": "a b&c", "missing": nil,
+			"yes": false}
 		for _, method := range []string{"GET", "POST"} {
 			var out struct{ Told string }
 			err := conn.Call(t.Context(), method+" https://query.example/kinds", arguments, &out)
@@ -99,7 +101,8 @@ func TestConformance_RequestIsSentOnce(t *testing.T) {
 	t.Parallel()
 	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
 		caller, _ := kit.NewCalculator(t, w)
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, kit.CalculatorURL+"/add", strings.NewReader(`{"x":5}`))
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, kit.CalculatorURL+"/add",
+			strings.NewReader(`{"x":5}`))
 		require.NoError(t, err)
 		request.Header.Set("Content-Type", "application/json")
 		response, err := caller.Do(request)
@@ -166,7 +169,8 @@ func TestCall_NoInstance(t *testing.T) {
 	t.Parallel()
 	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
 		caller, callee := kit.NewCalculator(t, w)
-		for _, address := range []string{"https://nobody.example/add", "https://k3aaaaaaaa.calculator.example/add", "https://nobody.example:888/allow"} {
+		for _, address := range []string{"https://nobody.example/add", "https://k3aaaaaaaa.calculator.example/add",
+			"https://nobody.example:888/allow"} {
 			err := caller.Call(t.Context(), address, nil, nil)
 			kit.CheckError(t, err, 503, bus.ExecutedNo)
 			failed := kit.AsBusError(t, err)
@@ -233,7 +237,8 @@ func TestMulticast_ReachesAllOnce(t *testing.T) {
 				}
 			}
 		}
-		if ids := kit.MulticastIDs(t, caller, "https://"+first.ID()+"."+kit.CalculatorHost+"/who"); !slices.Equal(ids, []string{first.ID()}) {
+		if ids := kit.MulticastIDs(t, caller, "https://"+first.ID()+"."+kit.CalculatorHost+"/who"); !slices.Equal(ids,
+			[]string{first.ID()}) {
 			t.Errorf("direct multicast answered by %v", ids)
 		}
 		if ids := kit.MulticastIDs(t, caller, kit.CalculatorURL+"/add"); len(ids) != 1 {
@@ -337,7 +342,8 @@ func TestHandler_Limit(t *testing.T) {
 		assert.Equal(t, 503, response.StatusCode, "beyond the limit")
 		assert.Equal(t, "1", response.Header.Get("Retry-After"), "beyond the limit")
 		assert.Contains(t, body, "too busy", "beyond the limit")
-		if refused := kit.AsBusError(t, caller.Call(t.Context(), "GET "+kit.CalculatorURL+"/hold", nil, nil)); refused.RetryAfter != time.Second {
+		if refused := kit.AsBusError(t, caller.Call(t.Context(), "GET "+kit.CalculatorURL+"/hold", nil,
+			nil)); refused.RetryAfter != time.Second {
 			t.Errorf("beyond the limit: %v, after %s", refused, refused.RetryAfter)
 		}
 		close(hold)
@@ -411,9 +417,12 @@ func TestConformance_MostSpecificEndpoint(t *testing.T) {
 	t.Parallel()
 	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
 		callee, caller := w.Connect("routes.example"), w.Connect("caller.example")
-		for _, route := range []string{"GET /a/{x}", "GET /a/search", "* /a/any", "GET /a/{rest+}", "GET /{x}/b", "POST /a/search"} {
+		for _, route := range []string{"GET /a/{x}", "GET /a/search", "* /a/any", "GET /a/{rest+}", "GET /{x}/b",
+			"POST /a/search"} {
 			method, path, _ := strings.Cut(route, " ")
-			err := callee.Handle(method, path, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, route) }))
+			err := callee.Handle(method, path, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				fmt.Fprint(w, route)
+			}))
 			require.NoError(t, err)
 		}
 		for call, want := range map[string]string{
@@ -442,7 +451,8 @@ func TestConformance_OverlapWithoutQueueRunsOnce(t *testing.T) {
 		callee, caller := w.Connect("routes.example"), w.Connect("caller.example")
 		runs := make(chan string, 100)
 		for _, path := range []string{"/a/{x}", "/a/search", "/{x}/search"} {
-			err := callee.Handle("GET", path, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { runs <- path }), bus.NoQueue())
+			err := callee.Handle("GET", path, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { runs <- path }),
+				bus.NoQueue())
 			require.NoError(t, err)
 		}
 		for range 10 {

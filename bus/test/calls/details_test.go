@@ -34,7 +34,8 @@ type shortage struct {
 }
 
 // precise has numbers that a float64 would round.
-var precise = shortage{"t\"é\u2028", math.MaxUint64, []string{"a", "b"}, "1.10", map[string]string{"title": "nested names are free"}}
+var precise = shortage{"t\"é\u2028", math.MaxUint64, []string{"a", "b"}, "1.10",
+	map[string]string{"title": "nested names are free"}}
 
 // merchant fails in two ways with one status, and is three services in a row.
 type merchant struct{ conn *bus.Conn }
@@ -54,9 +55,11 @@ func (merchant) Order(why string) error {
 	case "wrapped":
 		return fmt.Errorf("order 7: %w", bus.ErrorWithDetails(bus.Errorf(http.StatusConflict, "none left"), soldOut, precise))
 	case "another status":
-		return bus.Errorf(http.StatusBadGateway, "asked: %w", bus.ErrorWithDetails(bus.Errorf(http.StatusConflict, "none left"), soldOut, precise))
+		return bus.Errorf(http.StatusBadGateway, "asked: %w",
+			bus.ErrorWithDetails(bus.Errorf(http.StatusConflict, "none left"), soldOut, precise))
 	default:
-		return bus.ErrorWithDetails(bus.Errorf(http.StatusConflict, "none left"), soldOut, map[string]any{"id": 7, "left": 1, "title": "Sold out"})
+		return bus.ErrorWithDetails(bus.Errorf(http.StatusConflict, "none left"), soldOut,
+			map[string]any{"id": 7, "left": 1, "title": "Sold out"})
 	}
 }
 
@@ -211,13 +214,17 @@ func TestDetails_LeftOut(t *testing.T) {
 		{"not a number", map[string]float64{"a": math.NaN()}, "", "left out: map[string]float64 is no JSON object"},
 		{"endless", endless, "", "left out: *calls_test.cyclic is no JSON object"},
 		{"too deep", map[string]any{"a": nested}, "", "nests deeper than 64 levels"},
-		{"too large", map[string]string{"a": strings.Repeat("x", 64<<10)}, "", "they are 65544 bytes of JSON; the limit is 65536"},
+		{"too large", map[string]string{"a": strings.Repeat("x", 64<<10)}, "",
+			"they are 65544 bytes of JSON; the limit is 65536"},
 		{"not UTF-8", map[string]string{"a": "x\xffy"}, `{"a":"x�y"}`, ""},
 		{"names of others", map[string]any{"id": 7, "status": 1, "ID": 8, "": nil}, `{"":null,"ID":8}`, ""},
-		{"only others", map[string]any{"errors": 7, "title": 1}, "", "left out: every error has members of these names: errors, title"},
-		{"digits", map[string]json.Number{"a": "1e400", "b": "0.10", "c": "12345678901234567890123"}, `{"a":1e400,"b":0.10,"c":12345678901234567890123}`, ""},
+		{"only others", map[string]any{"errors": 7, "title": 1}, "",
+			"left out: every error has members of these names: errors, title"},
+		{"digits", map[string]json.Number{"a": "1e400", "b": "0.10", "c": "12345678901234567890123"},
+			`{"a":1e400,"b":0.10,"c":12345678901234567890123}`, ""},
 		{"raw", json.RawMessage(`{ "a": [1.50] }`), `{"a":[1.50]}`, ""},
-		{"almost too long", map[string]string{"a": strings.Repeat("x", 64<<10-8)}, `{"a":"` + strings.Repeat("x", 64<<10-8) + `"}`, ""},
+		{"almost too long", map[string]string{"a": strings.Repeat("x", 64<<10-8)},
+			`{"a":"` + strings.Repeat("x", 64<<10-8) + `"}`, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -240,7 +247,8 @@ func TestDetails_LeftOut(t *testing.T) {
 
 func TestDetails_ThatDoNotFit(t *testing.T) {
 	t.Parallel()
-	failed := kit.AsBusError(t, bus.ErrorWithDetails(bus.Errorf(http.StatusConflict, "no"), soldOut, map[string]string{"left": "many"}))
+	failed := kit.AsBusError(t, bus.ErrorWithDetails(bus.Errorf(http.StatusConflict, "no"), soldOut,
+		map[string]string{"left": "many"}))
 	for told, into := range map[string]any{
 		"do not fit *calls_test.shortage: /left expects": new(shortage), "do not fit calls_test.shortage: ": shortage{},
 		"do not fit <nil>: ": nil, "do not fit *int: ": (*int)(nil), "do not fit *string: ": new(string),
@@ -304,17 +312,21 @@ func TestForeignProblems(t *testing.T) {
 			{"credit",
 				`{"type":"https://example.com/probs/out-of-credit","title":"You do not have enough credit.","detail":"Your balance is 30.",` +
 					`"instance":"/account/12345/msgs/abc","balance":30.00,"accounts":["/account/12345","/account/67890"]}`,
-				"https://example.com/probs/out-of-credit", "Your balance is 30.", `{"accounts":["/account/12345","/account/67890"],"balance":30.00}`, 0,
+				"https://example.com/probs/out-of-credit", "Your balance is 30.",
+				`{"accounts":["/account/12345","/account/67890"],"balance":30.00}`, 0,
 			},
 			{"validation",
 				`{"type":"https://example.net/validation-error","errors":[{"detail":"must be positive","pointer":"#/age"}]}`,
 				"https://example.net/validation-error", "", `{"errors":[{"detail":"must be positive","pointer":"#/age"}]}`, 1,
 			},
-			{"by name", `{"type":"about:blank","errors":{"age":["must be positive"]}}`, "", "", `{"errors":{"age":["must be positive"]}}`, 0},
+			{"by name", `{"type":"about:blank","errors":{"age":["must be positive"]}}`, "", "",
+				`{"errors":{"age":["must be positive"]}}`, 0},
 			{"arguments", `{"errors":[{"name":"x","in":"body","detail":"is odd"}]}`, "", "", `{}`, 1},
-			{"other types", `{"type":5,"detail":"yes","id":7,"status":"403","internal":"no","host":{},"left":1,"errors":null}`, "", "yes", `{"left":1}`, 0},
+			{"other types", `{"type":5,"detail":"yes","id":7,"status":"403","internal":"no","host":{},"left":1,"errors":null}`,
+				"", "yes", `{"left":1}`, 0},
 			{"relative", `{"type":"/problems/x"}`, "/problems/x", "", `{}`, 0},
-			{"a large one", `{"more":"` + strings.Repeat("x", 1<<19) + `"}`, "", "", `{"more":"` + strings.Repeat("x", 1<<19) + `"}`, 0},
+			{"a large one", `{"more":"` + strings.Repeat("x", 1<<19) + `"}`, "", "",
+				`{"more":"` + strings.Repeat("x", 1<<19) + `"}`, 0},
 			{"too large", `{"type":"x","detail":"y","more":"` + strings.Repeat("x", 1<<20) + `"}`, "x", "y", `{}`, 0},
 			{"too strange", `{"type":"x","detail":{},"more":"` + strings.Repeat("x", 1<<20) + `"}`, "", "", `{}`, 0},
 			{"no object", `["x"]`, "", "", `{}`, 0},

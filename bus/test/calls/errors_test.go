@@ -69,7 +69,8 @@ func TestError_TextOfEnums(t *testing.T) {
 		Side     bus.Side
 		Executed bus.Executed
 	}
-	all := []call{{bus.ClientSide, bus.ExecutedNo}, {bus.ServerSide, bus.ExecutedYes}, {bus.ClientSide, bus.ExecutedUnknown}}
+	all := []call{{bus.ClientSide, bus.ExecutedNo}, {bus.ServerSide, bus.ExecutedYes},
+		{bus.ClientSide, bus.ExecutedUnknown}}
 	text, err := json.Marshal(all)
 	want := `[{"Side":"client","Executed":"no"},{"Side":"server","Executed":"yes"},{"Side":"client","Executed":"unknown"}]`
 	require.NoError(t, err)
@@ -123,7 +124,8 @@ func TestTimeouts(t *testing.T) {
 	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
 		kit.NewScripted(t, b.World, kit.ScriptedHost, kit.Ack)
 		client := http.Client{Transport: b.Connect("caller.example")}
-		for url, timeout := range map[string]bool{strings.TrimPrefix(kit.ScriptedURL, "GET "): true, "https://nobody.example/x": false} {
+		for url, timeout := range map[string]bool{strings.TrimPrefix(kit.ScriptedURL, "GET "): true,
+			"https://nobody.example/x": false} {
 			_, err := client.Do(kit.MustRequest(t, url)) //nolint:bodyclose // there is no response
 			failed, _ := errors.AsType[net.Error](err)
 			require.NotNil(t, failed, url)
@@ -178,7 +180,8 @@ func TestError_IsNeverASuccess(t *testing.T) {
 		kit.Serve(t, conn, clueless{})
 		statuses := []int{0, 200, 302, 600, -1}
 		for _, status := range statuses {
-			for path, detail := range map[string]string{"fail": "no product 7", "wrapped": "order 7: no product 7", "custom": "custom"} {
+			for path, detail := range map[string]string{"fail": "no product 7", "wrapped": "order 7: no product 7",
+				"custom": "custom"} {
 				err := conn.Call(t.Context(), "https://clueless.example/"+path, bus.Args{"status": status}, nil)
 				failed, _ := errors.AsType[*bus.Error](err)
 				require.NotNil(t, failed, "%s with status %d", path, status)
@@ -243,7 +246,8 @@ func TestError_TextOfADriverIsInternal(t *testing.T) {
 // look for the reason, so that it is logged for debugging alone.
 func TestError_OfACallerThatLeft(t *testing.T) {
 	t.Parallel()
-	for path, detail := range map[string]string{"wait": "waiting: context canceled", "explain": "waiting: the caller stopped waiting"} {
+	for path, detail := range map[string]string{"wait": "waiting: context canceled",
+		"explain": "waiting: the caller stopped waiting"} {
 		kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
 			logged := new(kit.Lines)
 			callee := b.Connect("patient.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.DebugLevel)))

@@ -136,12 +136,14 @@ func whatFails() map[string]struct {
 		status        int
 		detail, level string
 	}{
-		"error":    {errors.New("the disk is full"), 500, "the disk is full", "error"},
-		"late":     {fmt.Errorf("asking the disk: %w", context.DeadlineExceeded), 504, "asking the disk: context deadline exceeded", "error"},
+		"error": {errors.New("the disk is full"), 500, "the disk is full", "error"},
+		"late": {fmt.Errorf("asking the disk: %w", context.DeadlineExceeded), 504,
+			"asking the disk: context deadline exceeded", "error"},
 		"over":     {context.DeadlineExceeded, 504, "context deadline exceeded", "debug"},
 		"missing":  {bus.Errorf(http.StatusNotFound, "no product 7"), 404, "no product 7", "debug"},
 		"upstream": {bus.Errorf(http.StatusBadGateway, "no answer from the bank"), 502, "no answer from the bank", "debug"},
-		"kind":     {bus.ErrorWithDetails(bus.Errorf(http.StatusConflict, "none left"), soldOut, precise), 409, "none left", "debug"},
+		"kind": {bus.ErrorWithDetails(bus.Errorf(http.StatusConflict, "none left"), soldOut, precise), 409,
+			"none left", "debug"},
 	}
 }
 
@@ -157,7 +159,8 @@ func (f failing) Written(w http.ResponseWriter, r *http.Request) {
 
 // Proxied passes on the answer of another service byte for byte.
 func (f failing) Proxied(w http.ResponseWriter, r *http.Request) error {
-	request, err := http.NewRequestWithContext(r.Context(), http.MethodGet, "https://far.example/function?"+r.URL.RawQuery, http.NoBody)
+	request, err := http.NewRequestWithContext(r.Context(), http.MethodGet,
+		"https://far.example/function?"+r.URL.RawQuery, http.NoBody)
 	if err != nil {
 		return err
 	}
@@ -290,7 +293,8 @@ func TestAbort(t *testing.T) {
 	t.Parallel()
 	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
 		logged := new(kit.Lines)
-		callee, caller := w.Connect("failing.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.DebugLevel))), w.Connect("caller.example")
+		callee, caller := w.Connect("failing.example",
+			bus.WithLogger(zerolog.New(logged).Level(zerolog.DebugLevel))), w.Connect("caller.example")
 		require.NoError(t, callee.Handle("GET", "/", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = w.Write([]byte("half"))
 			panic(http.ErrAbortHandler)

@@ -44,7 +44,8 @@ func TestRequestHeader(t *testing.T) {
 			{both, "hear", "Accept-Language=eo X-Word=a word", bus.Args{"x": 1}},
 			{bus.WithOutgoingHeader(both, "x-word", "another"), "hear", "Accept-Language=eo X-Word=another", nil},
 			{bus.WithOutgoingHeader(both, "X-WORD", ""), "hear", "Accept-Language=eo", nil},
-			{bus.WithOutgoingHeader(both, "X-Word", " a\r\nBus-Actor: b "), "hear", "Accept-Language=eo X-Word=a  Bus-Actor: b", nil},
+			{bus.WithOutgoingHeader(both, "X-Word", " a\r\nBus-Actor: b "), "hear",
+				"Accept-Language=eo X-Word=a  Bus-Actor: b", nil},
 			{bus.WithOutgoingHeader(both, "X-Word", " "), "hear", "Accept-Language=eo", nil},
 			{both, "ask", "Accept-Language=eo", nil},
 			{both, "ask", "Accept-Language=eo X-Word=mine", bus.Args{"name": "X-Word", "value": "mine"}},
@@ -77,7 +78,8 @@ func TestRequestHeader(t *testing.T) {
 func TestHeader_RefusesFieldsOfTheBus(t *testing.T) {
 	t.Parallel()
 	overBothLingual(t, func(t *testing.T, _ *kit.World, caller *bus.Conn) {
-		for _, name := range []string{"", "Host", "content-type", "Content-Encoding", "Content-Length", "Bus-Actor", "bus-else", "Connection", "No Token", "New\nLine"} {
+		for _, name := range []string{"", "Host", "content-type", "Content-Encoding", "Content-Length", "Bus-Actor",
+			"bus-else", "Connection", "No Token", "New\nLine"} {
 			ctx := bus.WithOutgoingHeader(bus.WithOutgoingHeader(t.Context(), name, "x"), "X-Word", "y")
 			err := caller.Call(ctx, "https://lingual.example/hear", nil, nil)
 			kit.CheckError(t, err, http.StatusBadRequest, bus.ExecutedNo)
@@ -197,11 +199,15 @@ func TestInterceptor_GivesHeader(t *testing.T) {
 		callee := w.Connect(kit.LingualHost)
 		kit.Serve(t, callee, kit.Lingual{Conn: callee})
 		for want, change := range map[string]func(context.Context) context.Context{
-			"X-One=1 X-Two=2":           func(ctx context.Context) context.Context { return ctx },
-			"X-One=1 X-Three=3 X-Two=2": func(ctx context.Context) context.Context { return bus.WithOutgoingHeader(ctx, "X-Three", "3") },
-			"X-One=one X-Two=2":         func(ctx context.Context) context.Context { return bus.WithOutgoingHeader(ctx, "X-One", "one") },
-			"X-Two=2":                   func(ctx context.Context) context.Context { return bus.WithOutgoingHeader(ctx, "x-one", "") },
-			"":                          func(context.Context) context.Context { return t.Context() },
+			"X-One=1 X-Two=2": func(ctx context.Context) context.Context { return ctx },
+			"X-One=1 X-Three=3 X-Two=2": func(ctx context.Context) context.Context {
+				return bus.WithOutgoingHeader(ctx, "X-Three", "3")
+			},
+			"X-One=one X-Two=2": func(ctx context.Context) context.Context {
+				return bus.WithOutgoingHeader(ctx, "X-One", "one")
+			},
+			"X-Two=2": func(ctx context.Context) context.Context { return bus.WithOutgoingHeader(ctx, "x-one", "") },
+			"":        func(context.Context) context.Context { return t.Context() },
 		} {
 			caller := w.Connect("caller.example", bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
 				return func(ctx context.Context, call *bus.Exchange) error { return next(change(ctx), call) }
@@ -277,7 +283,8 @@ func TestHeaders_AreNotLogged(t *testing.T) {
 	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
 		written := new(kit.Lines)
 		loud := bus.WithLogger(zerolog.New(written).Level(zerolog.TraceLevel))
-		callee, caller := w.Connect("careless.example", loud, bus.WithMaxMessageBytes(64<<10)), w.Connect("caller.example", loud)
+		callee, caller := w.Connect("careless.example", loud,
+			bus.WithMaxMessageBytes(64<<10)), w.Connect("caller.example", loud)
 		handlers := map[string]http.HandlerFunc{
 			"/panic": func(http.ResponseWriter, *http.Request) { panic("boom") },
 			"/fail":  func(w http.ResponseWriter, r *http.Request) { bus.WriteError(w, r, errors.New("failed")) },
@@ -293,7 +300,8 @@ func TestHeaders_AreNotLogged(t *testing.T) {
 			require.NoError(t, err)
 		}
 		kit.Serve(t, callee, kit.Calculator{}, bus.ExcludeMethods("Panic"))
-		for _, path := range []string{"/panic", "/fail", "/large", "/heads", "/odd", "/add?x=canary", "/add?y=%zz", "/nothing"} {
+		for _, path := range []string{"/panic", "/fail", "/large", "/heads", "/odd", "/add?x=canary", "/add?y=%zz",
+			"/nothing"} {
 			call := kit.MustRequest(t, "https://careless.example"+path)
 			call.Header.Set("Cookie", "session=canary")
 			call.Header.Set("Authorization", "Basic canary")
@@ -305,10 +313,13 @@ func TestHeaders_AreNotLogged(t *testing.T) {
 			_, _ = fmt.Fprintf(written, "%v %+v\n", err, err)
 		}
 		raw := kit.RawClient(t, w)
-		for _, line := range []string{"Cookie : canary", " canary", "canary", "Cookie: canary\x00", "Content-Length: 1\r\nCookie: canary", "Transfer-Encoding: canary"} {
-			message := strings.ReplaceAll(kit.RawRequest("GET /add HTTP/1.1", "careless.example", "Cookie: canary"), "\n", "\r\n")
+		for _, line := range []string{"Cookie : canary", " canary", "canary", "Cookie: canary\x00",
+			"Content-Length: 1\r\nCookie: canary", "Transfer-Encoding: canary"} {
+			message := strings.ReplaceAll(kit.RawRequest("GET /add HTTP/1.1", "careless.example", "Cookie: canary"),
+				"\n", "\r\n")
 			message = strings.TrimSuffix(message, "\r\n") + line + "\r\n\r\n"
-			require.NoError(t, raw.Publish(subject.Subscription(w.Plane(), "443", "careless.example", "GET", "add"), []byte(message)))
+			require.NoError(t, raw.Publish(subject.Subscription(w.Plane(), "443", "careless.example", "GET", "add"),
+				[]byte(message)))
 		}
 		kit.Flush(t, raw)
 		kit.CloseConn(t, callee)

@@ -29,30 +29,43 @@ func TestHostile_Requests(t *testing.T) {
 		{"a good one", kit.AddSubject, kit.RawRequest(good, kit.CalculatorHost), 200, `{"sum":3}`},
 		{"no depth, no budget", kit.AddSubject, kit.RawRequest(good, kit.CalculatorHost), 200, `{"sum":3}`},
 		{"host with port", kit.AddSubject, kit.RawRequest(good, kit.CalculatorHost+":443"), 200, `{"sum":3}`},
-		{"absolute form", kit.AddSubject, kit.RawRequest("GET https://calculator.example/add?x=1&y=2 HTTP/1.1", kit.CalculatorHost), 200, `{"sum":3}`},
+		{"absolute form", kit.AddSubject, kit.RawRequest("GET https://calculator.example/add?x=1&y=2 HTTP/1.1",
+			kit.CalculatorHost), 200, `{"sum":3}`},
 		{"another path", kit.AddSubject, kit.RawRequest("GET /panic HTTP/1.1", kit.CalculatorHost), 400, "was published to"},
 		{"another host", kit.AddSubject, kit.RawRequest(good, "payroll.example"), 400, "was published to"},
 		{"another method", kit.AddSubject, kit.RawRequest("POST /add HTTP/1.1", kit.CalculatorHost), 400, "was published to"},
 		{"another port", kit.AddSubject, kit.RawRequest(good, kit.CalculatorHost+":444"), 400, "port 444"},
-		{"absolute, other host", kit.AddSubject, kit.RawRequest("GET https://evil:888/add HTTP/1.1", kit.CalculatorHost), 400, ""},
-		{"budget not a number", kit.AddSubject, kit.RawRequest(good, kit.CalculatorHost, "Bus-Time-Budget: 1e3"), 400, `"instance":"/add"`},
-		{"budget too long", kit.AddSubject, kit.RawRequest(good, kit.CalculatorHost, "Bus-Time-Budget: 9223372036854775807"), 400, "Bus-Time-Budget"},
+		{"absolute, other host", kit.AddSubject, kit.RawRequest("GET https://evil:888/add HTTP/1.1", kit.CalculatorHost),
+			400, ""},
+		{"budget not a number", kit.AddSubject, kit.RawRequest(good, kit.CalculatorHost, "Bus-Time-Budget: 1e3"), 400,
+			`"instance":"/add"`},
+		{"budget too long", kit.AddSubject, kit.RawRequest(good, kit.CalculatorHost, "Bus-Time-Budget: 9223372036854775807"),
+			400, "Bus-Time-Budget"},
 		{"budget spent", kit.AddSubject, kit.RawRequest(good, kit.CalculatorHost, "Bus-Time-Budget: 0"), 504, "time budget"},
-		{"budget below zero", kit.AddSubject, kit.RawRequest(good, kit.CalculatorHost, "Bus-Time-Budget: -1"), 504, "time budget"},
-		{"budget above the most", kit.AddSubject, kit.RawRequest(good, kit.CalculatorHost, "Bus-Time-Budget: 999999999"), 200, `{"sum":3}`},
-		{"depth not a number", kit.AddSubject, kit.RawRequest(good, kit.CalculatorHost, "Bus-Call-Depth: x"), 400, "Bus-Call-Depth"},
+		{"budget below zero", kit.AddSubject, kit.RawRequest(good, kit.CalculatorHost, "Bus-Time-Budget: -1"), 504,
+			"time budget"},
+		{"budget above the most", kit.AddSubject, kit.RawRequest(good, kit.CalculatorHost, "Bus-Time-Budget: 999999999"), 200,
+			`{"sum":3}`},
+		{"depth not a number", kit.AddSubject, kit.RawRequest(good, kit.CalculatorHost, "Bus-Call-Depth: x"), 400,
+			"Bus-Call-Depth"},
 		{"depth zero", kit.AddSubject, kit.RawRequest(good, kit.CalculatorHost, "Bus-Call-Depth: 0"), 400, "Bus-Call-Depth"},
 		{"depth 64", kit.AddSubject, kit.RawRequest(good, kit.CalculatorHost, "Bus-Call-Depth: 64"), 200, `{"sum":3}`},
 		{"depth 65", kit.AddSubject, kit.RawRequest(good, kit.CalculatorHost, "Bus-Call-Depth: 65"), 508, "nested"},
-		{"no op code", kit.AddSubject, strings.Replace(kit.RawRequest(good, kit.CalculatorHost), "Bus-Op-Code: Req\n", "", 1), 400, "Bus-Op-Code: absent or empty"},
-		{"two budgets", kit.AddSubject, kit.RawRequest(good, kit.CalculatorHost, "Bus-Time-Budget: 1000", "Bus-Time-Budget: 2000"), 400, "Bus-Time-Budget"},
-		{"chunked", kit.AddSubject, kit.RawRequest(good, kit.CalculatorHost, "Transfer-Encoding: chunked"), 400, "Transfer-Encoding"},
+		{"no op code", kit.AddSubject, strings.Replace(kit.RawRequest(good, kit.CalculatorHost), "Bus-Op-Code: Req\n", "", 1),
+			400, "Bus-Op-Code: absent or empty"},
+		{"two budgets", kit.AddSubject, kit.RawRequest(good, kit.CalculatorHost, "Bus-Time-Budget: 1000",
+			"Bus-Time-Budget: 2000"), 400, "Bus-Time-Budget"},
+		{"chunked", kit.AddSubject, kit.RawRequest(good, kit.CalculatorHost, "Transfer-Encoding: chunked"), 400,
+			"Transfer-Encoding"},
 		{"body without length", kit.AddSubject, kit.RawRequest(good, kit.CalculatorHost) + "tail", 400, ""},
-		{"body too short", kit.AddSubject, kit.RawRequest(good, kit.CalculatorHost, "Content-Length: 5") + "tail", 400, "Content-Length"},
+		{"body too short", kit.AddSubject, kit.RawRequest(good, kit.CalculatorHost, "Content-Length: 5") + "tail", 400,
+			"Content-Length"},
 		{"folded line", kit.AddSubject, kit.RawRequest(good, kit.CalculatorHost, "X-A: 1", " 2"), 400, ""},
 		{"HTTP/1.0", kit.AddSubject, kit.RawRequest("GET /add HTTP/1.0", kit.CalculatorHost), 400, "HTTP/1.1"},
 		{"bad path escape", kit.AddSubject, kit.RawRequest("GET /add%zz HTTP/1.1", kit.CalculatorHost), 400, ""},
-		{"gzip", "443.example.calculator.|.POST.add", kit.RawRequest("POST /add HTTP/1.1", kit.CalculatorHost, "Content-Encoding: gzip", "Content-Type: application/json"), 415, "content encoding"},
+		{"gzip", "443.example.calculator.|.POST.add",
+			kit.RawRequest("POST /add HTTP/1.1", kit.CalculatorHost, "Content-Encoding: gzip", "Content-Type: application/json"),
+			415, "content encoding"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			response, body := evil.Send(test.subject, test.text)
@@ -173,9 +186,11 @@ func TestHostile_ForgedResponses(t *testing.T) {
 	_, err := evil.Raw.Subscribe(evil.Plane+".443.example.victim.|.GET.secret", func(message *nats.Msg) {
 		id := strings.TrimPrefix(message.Reply[strings.LastIndexByte(message.Reply, '.'):], ".")
 		for _, host := range []string{"evil.example", "victim.example"} {
-			answer := "HTTP/1.1 200 OK\nConnection: close\nContent-Length: " + fmt.Sprint(len(host)) + "\nBus-From-Host: " + host +
+			answer := "HTTP/1.1 200 OK\nConnection: close\nContent-Length: " + fmt.Sprint(len(host)) +
+				"\nBus-From-Host: " + host +
 				"\nBus-From-Id: v1aaaaaaaa\nBus-Msg-Id: " + id + "\nBus-Op-Code: Res\n\n" + host
-			_ = evil.Raw.Publish(fmt.Sprintf("%s.r.example.caller.%s", evil.Plane, caller.ID()), []byte(strings.ReplaceAll(answer, "\n", "\r\n")))
+			_ = evil.Raw.Publish(fmt.Sprintf("%s.r.example.caller.%s", evil.Plane, caller.ID()),
+				[]byte(strings.ReplaceAll(answer, "\n", "\r\n")))
 		}
 	})
 	require.NoError(t, err)

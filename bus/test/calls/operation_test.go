@@ -56,7 +56,8 @@ func (shelf) Kinds(lists [][]int, books []book, text any, missing *int) (told st
 }
 
 // Store takes in the query what belongs into a body, because its body is the book.
-func (shelf) Store(httpRequestBody book, lists [][]int, books []book, pair *[2]int, text []any, raw json.RawMessage, mark initials) (told string) {
+func (shelf) Store(httpRequestBody book, lists [][]int, books []book, pair *[2]int, text []any, raw json.RawMessage,
+	mark initials) (told string) {
 	return fmt.Sprintf("%s %v %v %v %q %s %c", httpRequestBody.Title, lists, books, *pair, text, raw, mark)
 }
 
@@ -164,15 +165,22 @@ func TestOperations_SortTheirArguments(t *testing.T) {
 		call(t, caller, "POST "+shelfURL+"/books", bookArguments{book{Title: "Emma"}}, 201, bookResults{"Emma"})
 		call(t, caller, "GET "+shelfURL+"/books/{id}", readArguments{"a/b c?%2F{x}ö", since, 3 * time.Second}, 200,
 			book{"a/b c?%2F{x}ö", []string{"2026-05-06", "3s"}})
-		call(t, caller, "PUT "+shelfURL+"/books/{id}", updateArguments{"7", true, &book{Title: "Emma"}}, 200, toldResults{"7 true Emma"})
+		call(t, caller, "PUT "+shelfURL+"/books/{id}", updateArguments{"7", true, &book{Title: "Emma"}}, 200,
+			toldResults{"7 true Emma"})
 		call(t, caller, "PATCH "+shelfURL+"/books/{id}", patchArguments{7, `"httpRequestBody"`, []string{"a", "b"}}, 200,
 			toldResults{`7 "httpRequestBody" [a b]`})
-		call(t, caller, "GET "+shelfURL+"/books", listArguments{"x", []string{"a", "b,c"}, nil}, 200, []string{"x", "true", "a", "b,c"})
-		call(t, caller, "GET "+shelfURL+"/books", listArguments{"", []string{"", "a", "null", "[1]"}, new(int)}, 200, []string{"", "false", "", "a", "null", "[1]"})
-		call(t, caller, "GET "+shelfURL+"/kinds?missing=1", kindsArguments{[][]int{{1}, {}}, []book{{Title: "Emma", Tags: []string{}}}, "5", nil}, 200,
+		call(t, caller, "GET "+shelfURL+"/books", listArguments{"x", []string{"a", "b,c"}, nil}, 200,
+			[]string{"x", "true", "a", "b,c"})
+		call(t, caller, "GET "+shelfURL+"/books", listArguments{"", []string{"", "a", "null", "[1]"}, new(int)}, 200,
+			[]string{"", "false", "", "a", "null", "[1]"})
+		call(t, caller, "GET "+shelfURL+"/kinds?missing=1",
+			kindsArguments{[][]int{{1}, {}}, []book{{Title: "Emma", Tags: []string{}}}, "5", nil}, 200,
 			toldResults{`[[1] []] [{Emma []}] "5" <nil>`})
-		for _, books := range [][]book{{{Title: "Emma", Tags: []string{}}}, {{Title: "A", Tags: []string{"b"}}, {Title: "C", Tags: []string{"d"}}}} {
-			call(t, caller, "POST "+shelfURL+"/store", storeArguments{book{Title: "Emma"}, [][]int{{1}, {2, 3}}, books, &[2]int{4, 5}, []any{"6"}, json.RawMessage(`"7"`), initials{'J', 'A'}}, 200,
+		for _, books := range [][]book{{{Title: "Emma", Tags: []string{}}},
+			{{Title: "A", Tags: []string{"b"}}, {Title: "C", Tags: []string{"d"}}}} {
+			call(t, caller, "POST "+shelfURL+"/store",
+				storeArguments{book{Title: "Emma"}, [][]int{{1}, {2, 3}}, books, &[2]int{4, 5}, []any{"6"}, json.RawMessage(`"7"`),
+					initials{'J', 'A'}}, 200,
 				toldResults{fmt.Sprintf(`Emma [[1] [2 3]] %v [4 5] ["6"] "7" [J A]`, books)})
 		}
 		call(t, caller, "DELETE "+shelfURL+"/books/{id}", idArguments{"7"}, 200, struct{}{})
@@ -186,15 +194,17 @@ func TestCall_FillsThePath(t *testing.T) {
 	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
 		caller := newShelf(t, w)
 		var out struct{ Told, Title string }
-		err := caller.Call(t.Context(), "PUT "+shelfURL+"/books/{id}?force=true", bus.Args{"id": 7, "httpRequestBody": book{Title: "Emma"}}, &out)
+		err := caller.Call(t.Context(), "PUT "+shelfURL+"/books/{id}?force=true",
+			bus.Args{"id": 7, "httpRequestBody": book{Title: "Emma"}}, &out)
 		require.NoError(t, err)
 		assert.Equal(t, "7 true Emma", out.Told)
 		err = caller.Call(t.Context(), "GET "+shelfURL+"/books/{id}", idArguments{"Emma"}, &out)
 		require.NoError(t, err)
 		assert.Equal(t, "Emma", out.Title)
-		require.NoError(t, caller.Handle("GET", "/files/{path+}", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			fmt.Fprintf(w, `{"told":%q}`, r.PathValue("path"))
-		})))
+		require.NoError(t, caller.Handle("GET", "/files/{path+}",
+			http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				fmt.Fprintf(w, `{"told":%q}`, r.PathValue("path"))
+			})))
 		err = caller.Call(t.Context(), "GET https://caller.example/files/{path+}", bus.Args{"path": "a b/c%/d.txt"}, &out)
 		require.NoError(t, err)
 		assert.Equal(t, "a b/c%/d.txt", out.Told)
@@ -210,13 +220,16 @@ func TestOperation_BadCallsAreNotSent(t *testing.T) {
 		arguments any
 		want      string
 	}{
-		{"no argument for the path", "GET https://x.example/{id}", bus.Args{}, "argument id of GET https://x.example/{id} is part of the path: it must be a non-empty string, a number or a boolean"},
+		{"no argument for the path", "GET https://x.example/{id}", bus.Args{},
+			"argument id of GET https://x.example/{id} is part of the path: it must be a non-empty string, a number or a boolean"},
 		{"no arguments at all", "GET https://x.example/{id}", nil, "argument id"},
 		{"an empty text", "GET https://x.example/{id}", bus.Args{"id": ""}, "it must be a non-empty string"},
 		{"null", "GET https://x.example/{id}", bus.Args{"id": nil}, "argument id"},
 		{"an object", "GET https://x.example/{id}", bus.Args{"id": book{}}, "argument id"},
-		{"a list in place of an object", "GET https://x.example/", []int{1}, "the arguments of GET https://x.example/ must be a JSON object, as from a struct or bus.Args"},
-		{"what JSON cannot hold", "POST https://x.example/", bus.Args{"f": func() {}}, "the arguments cannot be written as JSON"},
+		{"a list in place of an object", "GET https://x.example/", []int{1},
+			"the arguments of GET https://x.example/ must be a JSON object, as from a struct or bus.Args"},
+		{"what JSON cannot hold", "POST https://x.example/", bus.Args{"f": func() {}},
+			"the arguments cannot be written as JSON"},
 		{"no URL", "GET ://", nil, `address "://" is not a URL`},
 		{"no host", "POST https://a..b/x", nil, "a..b"},
 	} {
@@ -266,17 +279,20 @@ func TestOperations_Fail(t *testing.T) {
 	t.Parallel()
 	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
 		caller := newShelf(t, w)
-		_, err := bus.NewOperation[idArguments, book](caller, "GET "+shelfURL+"/books/{id}").Call(t.Context(), idArguments{"none"})
+		_, err := bus.NewOperation[idArguments, book](caller, "GET "+shelfURL+"/books/{id}").Call(t.Context(),
+			idArguments{"none"})
 		failed, ok := errors.AsType[*bus.Error](err)
 		require.True(t, ok, "the handler's error")
 		assert.Equal(t, 404, failed.Status, "the handler's error")
 		assert.Equal(t, "no book none", failed.Detail, "the handler's error")
 		assert.Equal(t, "shelf.example", failed.Host, "the handler's error")
-		response, err := bus.NewOperation[idArguments, []int](caller, "GET "+shelfURL+"/books/{id}").Call(t.Context(), idArguments{"Emma"})
+		response, err := bus.NewOperation[idArguments, []int](caller, "GET "+shelfURL+"/books/{id}").Call(t.Context(),
+			idArguments{"Emma"})
 		kit.CheckError(t, err, 502, bus.ExecutedYes)
 		assert.NotEmpty(t, response.ID, "a response of another kind")
 		assert.Contains(t, kit.AsBusError(t, err).Detail, "the response does not fit []int", "a response of another kind")
-		if _, err := bus.NewOperation[none, none](caller, "https://nobody.example/x").Call(t.Context(), none{}); !errors.Is(err, bus.ErrNoResponder) {
+		if _, err := bus.NewOperation[none, none](caller, "https://nobody.example/x").Call(t.Context(),
+			none{}); !errors.Is(err, bus.ErrNoResponder) {
 			t.Errorf("no instance there: %v", err)
 		}
 	})

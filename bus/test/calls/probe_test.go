@@ -66,7 +66,8 @@ func TestProbe_ForgedLossIsIgnored(t *testing.T) {
 				}
 			}
 		})
-		kit.WantFailed(t, "the call", caller.Call(ctx, kit.ScriptedURL, nil, nil), 504, bus.ErrTimeout, context.DeadlineExceeded)
+		kit.WantFailed(t, "the call", caller.Call(ctx, kit.ScriptedURL, nil, nil), 504, bus.ErrTimeout,
+			context.DeadlineExceeded)
 		forging.Wait()
 	})
 }

@@ -213,7 +213,8 @@ type spot struct {
 	Label string
 }
 
-func (gauge) Echo(text string, small int8, count uint, ratio float64, flag bool, at spot) (echoed string, tiny int8, much uint, part float64, there spot) {
+func (gauge) Echo(text string, small int8, count uint, ratio float64, flag bool,
+	at spot) (echoed string, tiny int8, much uint, part float64, there spot) {
 	if flag {
 		part = -ratio
 	}
@@ -265,9 +266,10 @@ func gaugeCalls(ctx context.Context, conn *bus.Conn) map[string]func() (any, err
 	infinite := bus.NewOperation[struct{}, struct{}](conn, gaugeURL+"/infinite")
 	fail := bus.NewOperation[arguments, struct{}](conn, gaugeURL+"/fail")
 	return map[string]func() (any, error){
-		"struct":                  call("/echo", full, &gauged{}),
-		"pointer":                 call("/echo", &full, &gauged{}),
-		"members":                 call("/echo", bus.Args{"text": "a", "small": -5, "count": int64(7), "ratio": 1.5, "flag": true, "else": 1}, &gauged{}),
+		"struct":  call("/echo", full, &gauged{}),
+		"pointer": call("/echo", &full, &gauged{}),
+		"members": call("/echo", bus.Args{"text": "a", "small": -5, "count": int64(7), "ratio": 1.5,
+			"flag": true, "else": 1}, &gauged{}),
 		"map":                     call("/echo", map[string]any{"text": "a"}, &gauged{}),
 		"nothing":                 call("/echo", nil, &gauged{}),
 		"nil pointer":             call("/echo", (*arguments)(nil), &gauged{}),
@@ -409,7 +411,8 @@ func TestCall_LateValuesAreIgnored(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		result := struct{ Text string }{"before"}
-		kit.WantFailed(t, "the call", caller.Call(ctx, gaugeURL+"/late", nil, &result), 504, bus.ErrTimeout, context.DeadlineExceeded)
+		kit.WantFailed(t, "the call", caller.Call(ctx, gaugeURL+"/late", nil, &result), 504, bus.ErrTimeout,
+			context.DeadlineExceeded)
 		close(release)
 		synctest.Wait()
 		if result.Text != "before" {

@@ -37,7 +37,8 @@ func TestScripted_OnlyTheInstanceThatAcked(t *testing.T) {
 		if synctest.Wait(); len(ended) != 0 {
 			t.Error("no instance is there, though one has acked")
 		}
-		answer("s2aaaaaaaa", kit.Ack, kit.Ack, kit.Ack, kit.Ack, kit.Ack, kit.Res) // a second instance: from now on it may answer, too
+		// a second instance: from now on it may answer, too
+		answer("s2aaaaaaaa", kit.Ack, kit.Ack, kit.Ack, kit.Ack, kit.Ack, kit.Res)
 		err := <-ended
 		require.NoError(t, err)
 		assert.Equal(t, 5, out.N)

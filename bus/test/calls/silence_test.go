@@ -70,9 +70,11 @@ func TestNoResponse_LateAnswer(t *testing.T) {
 		caller := b.Connect("caller.example")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		kit.WantFailed(t, "in time", caller.Call(ctx, kit.ScriptedURL, nil, nil), 504, bus.ErrTimeout, context.DeadlineExceeded)
+		kit.WantFailed(t, "in time", caller.Call(ctx, kit.ScriptedURL, nil, nil), 504, bus.ErrTimeout,
+			context.DeadlineExceeded)
 		before := caller.Stats().UnmatchedResponses
-		late := &kit.Scripted{Host: kit.ScriptedHost, ID: kit.ScriptedID, Plane: b.Plane(), Raw: kit.RawClient(t, b.World), Script: []wire.OpCode{kit.Ack, kit.Res}}
+		late := &kit.Scripted{Host: kit.ScriptedHost, ID: kit.ScriptedID, Plane: b.Plane(), Raw: kit.RawClient(t, b.World),
+			Script: []wire.OpCode{kit.Ack, kit.Res}}
 		late.Receive(<-requests)
 		synctest.Wait()
 		if came := caller.Stats().UnmatchedResponses - before; came != 2 {
@@ -111,7 +113,8 @@ func TestNoResponse_TimeBudgetSparesOthers(t *testing.T) {
 		begun = time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
-		kit.WantFailed(t, "who does not", caller.Call(ctx, "GET https://deaf.example/", nil, nil), 504, bus.ErrTimeout, context.DeadlineExceeded)
+		kit.WantFailed(t, "who does not", caller.Call(ctx, "GET https://deaf.example/", nil, nil), 504, bus.ErrTimeout,
+			context.DeadlineExceeded)
 		if took := time.Since(begun); took != 3*time.Second {
 			t.Errorf("who does not wait took %s", took)
 		}
@@ -169,7 +172,8 @@ func TestKilledInstance(t *testing.T) {
 	var waiting sync.WaitGroup
 	for range calls {
 		waiting.Go(func() {
-			kit.WantFailed(t, "a call", caller.Call(t.Context(), "GET https://slow.example/wait", nil, nil), 504, bus.ErrInstanceLost)
+			kit.WantFailed(t, "a call", caller.Call(t.Context(), "GET https://slow.example/wait", nil, nil), 504,
+				bus.ErrInstanceLost)
 			ends <- time.Now()
 		})
 	}
@@ -196,7 +200,8 @@ func TestKilledInstance(t *testing.T) {
 // serveUntilKilled tells each step on a line of standard output.
 func serveUntilKilled(t *testing.T) {
 	t.Helper()
-	conn, err := bus.Connect(t.Context(), "slow.example", bus.WithURL(os.Getenv(killedURL)), bus.WithPlane(os.Getenv(killedPlane)))
+	conn, err := bus.Connect(t.Context(), "slow.example", bus.WithURL(os.Getenv(killedURL)),
+		bus.WithPlane(os.Getenv(killedPlane)))
 	require.NoError(t, err)
 	err = conn.Handle("GET", "/wait", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		if err := conn.NATS().Flush(); err != nil { // the ack, or the caller would be right that there was none
@@ -233,7 +238,8 @@ type (
 	}
 )
 
-func (box) Update(id string, grid [][]int, books []book, pair [2]int, any any, tags []string, sizes []int, httpRequestBody book) (told string) {
+func (box) Update(id string, grid [][]int, books []book, pair [2]int, any any, tags []string, sizes []int,
+	httpRequestBody book) (told string) {
 	return fmt.Sprintf("%s %v %v %v %T %v %q %v %s", id, grid, books, pair, any, any, tags, sizes, httpRequestBody.Title)
 }
 
@@ -254,13 +260,16 @@ func TestArguments_BesideABody(t *testing.T) {
 		kit.Serve(t, w.Connect("shelf.example"), box{})
 		caller := w.Connect("caller.example")
 		emma := book{Title: "Emma", Tags: []string{"a"}}
-		call(t, caller, "PUT "+boxURL, boxArguments{"7", [][]int{{1, 2}, {}}, []book{emma}, [2]int{3, 4}, "5", []string{"[a]", "null"}, []int{8, 9}, emma}, 200,
+		call(t, caller, "PUT "+boxURL, boxArguments{"7", [][]int{{1, 2}, {}}, []book{emma}, [2]int{3, 4}, "5",
+			[]string{"[a]", "null"}, []int{8, 9}, emma}, 200,
 			toldResults{`7 [[1 2] []] [{Emma [a]}] [3 4] string 5 ["[a]" "null"] [8 9] Emma`})
-		call(t, caller, "PUT "+boxURL, boxArguments{ID: "7", Any: []any{"a", 1}}, 200, toldResults{`7 [] [] [0 0] []interface {} [a 1] [] [] `})
+		call(t, caller, "PUT "+boxURL, boxArguments{ID: "7", Any: []any{"a", 1}}, 200,
+			toldResults{`7 [] [] [0 0] []interface {} [a 1] [] [] `})
 		call(t, caller, "PUT "+boxURL, boxArguments{ID: "7"}, 200, toldResults{`7 [] [] [0 0] <nil> <nil> [] [] `})
 
 		var out toldResults
-		args := bus.Args{"id": 7, "grid": [][]int{{1}}, "books": []book{emma, emma}, "sizes": []int{1, 2}, "httpRequestBody": emma}
+		args := bus.Args{"id": 7, "grid": [][]int{{1}}, "books": []book{emma, emma}, "sizes": []int{1, 2},
+			"httpRequestBody": emma}
 		err := caller.Call(t.Context(), "PUT "+boxURL, args, &out)
 		require.NoError(t, err)
 		assert.Equal(t, "7 [[1]] [{Emma [a]} {Emma [a]}] [0 0] <nil> <nil> [] [1 2] Emma", out.Told)
@@ -268,7 +277,8 @@ func TestArguments_BesideABody(t *testing.T) {
 			err := caller.Call(t.Context(), "PUT "+boxURL, bus.Args{"id": 7, "tags": lossy, "httpRequestBody": emma}, nil)
 			kit.CheckError(t, err, 400, bus.ExecutedNo)
 			failed := kit.AsBusError(t, err)
-			if !strings.Contains(failed.Detail, "argument tags of PUT "+boxURL+" goes into the query: there it must be a list without null and empty texts") {
+			if !strings.Contains(failed.Detail, "argument tags of PUT "+boxURL+
+				" goes into the query: there it must be a list without null and empty texts") {
 				t.Errorf("%v: %v", lossy, err)
 			}
 		}

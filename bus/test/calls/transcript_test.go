@@ -35,14 +35,16 @@ func TestTranscript(t *testing.T) {
 		}
 	}
 	ack, response := answer(), answer()
-	names := strings.NewReplacer("CALLER", caller.ID(), "CALLEE", callee.ID(), "MSGID", string(id[1]), "PLANE", w.Plane(), "\n", "\r\n")
+	names := strings.NewReplacer("CALLER", caller.ID(), "CALLEE", callee.ID(), "MSGID", string(id[1]), "PLANE", w.Plane(),
+		"\n", "\r\n")
 
 	check := func(what string, message *nats.Msg, subject, text string) {
 		t.Helper()
 		if want := names.Replace(subject); message.Subject != want {
 			t.Errorf("%s on %s, want %s", what, message.Subject, want)
 		}
-		got := regexp.MustCompile(`Bus-Time-Budget: (19\d{3}|20000)\r`).ReplaceAllString(string(message.Data), "Bus-Time-Budget: BUDGET\r")
+		got := regexp.MustCompile(`Bus-Time-Budget: (19\d{3}|20000)\r`).ReplaceAllString(string(message.Data),
+			"Bus-Time-Budget: BUDGET\r")
 		if want := names.Replace(text); got != want {
 			t.Errorf("%s:\n%q\nwant\n%q", what, got, want)
 		}

@@ -76,11 +76,15 @@ func TestClaims_RefuseBeforeInterceptorsRun(t *testing.T) {
 			challenge string
 			detail    string
 		}{
-			"":              {401, "Bearer", "a token is required; send it as Authorization: Bearer …"},
-			i.Token(nil):    {403, `Bearer error="insufficient_scope", error_description="$"`, "the claims of the token do not give access"},
-			"x":             {401, `Bearer error="invalid_token", error_description="$"`, "token: not a JWT, which is three parts of base64url joined by dots"},
-			"Bearer x.y.z":  {401, "", "the token of the call is not a JWT: byte 7 is 0x20; pass bus.WithActor the bare token, without Bearer"},
-			"a.b.c\r\nX: y": {401, "", "the token of the call is not a JWT: byte 6 is 0x0d; pass bus.WithActor the bare token, without Bearer"},
+			"": {401, "Bearer", "a token is required; send it as Authorization: Bearer …"},
+			i.Token(nil): {403, `Bearer error="insufficient_scope", error_description="$"`,
+				"the claims of the token do not give access"},
+			"x": {401, `Bearer error="invalid_token", error_description="$"`,
+				"token: not a JWT, which is three parts of base64url joined by dots"},
+			"Bearer x.y.z": {401, "",
+				"the token of the call is not a JWT: byte 7 is 0x20; pass bus.WithActor the bare token, without Bearer"},
+			"a.b.c\r\nX: y": {401, "",
+				"the token of the call is not a JWT: byte 6 is 0x0d; pass bus.WithActor the bare token, without Bearer"},
 		} {
 			err := caller.Call(bus.WithActor(t.Context(), token), kit.VaultURL+"/change", bus.Args{"by": "wrong"}, nil)
 			kit.CheckError(t, err, want.status, bus.ExecutedNo)
@@ -158,7 +162,8 @@ func TestClaims_ComeOnlyFromAToken(t *testing.T) {
 		i := kit.NewIssuer(t)
 		caller := newSecuredService(t, w, i)
 		for name, value := range map[string]string{
-			"Bus-Actor": i.Keeper(), "Authorization": "Bearer " + i.Keeper(), "X-Actor": i.Keeper(), "Cookie": "token=" + i.Keeper(),
+			"Bus-Actor": i.Keeper(), "Authorization": "Bearer " + i.Keeper(), "X-Actor": i.Keeper(),
+			"Cookie": "token=" + i.Keeper(),
 		} {
 			t.Run(name, func(t *testing.T) {
 				request := kit.MustRequest(t, kit.VaultURL+"/open?access_token="+i.Keeper())
@@ -177,7 +182,8 @@ func TestClaims_ThatCannotBeAskedFor(t *testing.T) {
 	t.Parallel()
 	conn := kit.NewBus(t).Connect(kit.VaultHost)
 	for expression, want := range map[string]string{
-		"":                       "securedService.Open: bus.RequireClaims: the expression is empty; use bus.AllowAnonymous for an endpoint that needs no token",
+		"": "securedService.Open: bus.RequireClaims: the expression is empty; " +
+			"use bus.AllowAnonymous for an endpoint that needs no token",
 		`"keeper" in`:            `securedService.Open: claims expression "\"keeper\" in": `,
 		`roles`:                  "",
 		`level + 1`:              "a number, but has to be true or false",
@@ -185,7 +191,8 @@ func TestClaims_ThatCannotBeAskedFor(t *testing.T) {
 		`os.Exit(1)`:             "claims expression",
 		strings.Repeat("(", 100): "claims expression",
 	} {
-		err := bus.Serve(conn, securedService{}, bus.Method("Open", bus.RequireClaims(expression)), bus.Method("Guard", bus.Undocumented()))
+		err := bus.Serve(conn, securedService{}, bus.Method("Open", bus.RequireClaims(expression)),
+			bus.Method("Guard", bus.Undocumented()))
 		if want == "" {
 			if err != nil {
 				t.Errorf("%q: %v", expression, err)
@@ -201,7 +208,8 @@ func TestClaims_ThatCannotBeAskedFor(t *testing.T) {
 // TestClaims_InOnePlace holds that no expression goes unheard because another one stands beside it.
 func TestClaims_InOnePlace(t *testing.T) {
 	t.Parallel()
-	const twice, both = `bus.RequireClaims twice in one place: join both expressions in one, bus.RequireClaims("(…) and (…)")`,
+	const twice,
+		both = `bus.RequireClaims twice in one place: join both expressions in one, bus.RequireClaims("(…) and (…)")`,
 		"bus.RequireClaims beside bus.AllowAnonymous in one place: leave one of them out"
 	of, open := bus.RequireClaims(kit.Keepers), bus.AllowAnonymous()
 	conn := kit.NewBus(t).Connect(kit.VaultHost)
@@ -218,11 +226,15 @@ func TestClaims_InOnePlace(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			for place, err := range map[string]error{
-				"serve claims_test.securedService on vault.example: ": bus.Serve(conn, securedService{}, test.first, bus.Method("Who", open), test.second),
-				"securedService.Open: ":                               bus.Serve(conn, securedService{}, bus.Method("Open", test.first, bus.Undocumented(), test.second)),
-				"securedService.Who: ":                                bus.Serve(conn, securedService{}, bus.Method("Who", test.first), bus.Method("Who", test.second)),
-				"handle GET /x on vault.example: GET /x: ":            conn.Handle("GET", "/x", http.NotFoundHandler(), test.first, test.second),
-				"to the events of vault: ":                            events.Subscribe(conn, "vault", kit.Happening{}, test.first, test.second),
+				"serve claims_test.securedService on vault.example: ": bus.Serve(conn, securedService{}, test.first,
+					bus.Method("Who", open), test.second),
+				"securedService.Open: ": bus.Serve(conn, securedService{},
+					bus.Method("Open", test.first, bus.Undocumented(), test.second)),
+				"securedService.Who: ": bus.Serve(conn, securedService{}, bus.Method("Who", test.first),
+					bus.Method("Who", test.second)),
+				"handle GET /x on vault.example: GET /x: ": conn.Handle("GET", "/x", http.NotFoundHandler(), test.first,
+					test.second),
+				"to the events of vault: ": events.Subscribe(conn, "vault", kit.Happening{}, test.first, test.second),
 			} {
 				assert.ErrorContains(t, err, place+test.want)
 			}
@@ -256,7 +268,8 @@ func (c corridor) Pass(ctx context.Context) (seen []string, err error) {
 }
 
 // newCorridor serves three services in a row: gate, hall, and vault.
-func newCorridor(t *testing.T, w *kit.World, i *kit.Issuer, as func(context.Context) context.Context) (caller *bus.Conn) {
+func newCorridor(t *testing.T, w *kit.World, i *kit.Issuer,
+	as func(context.Context) context.Context) (caller *bus.Conn) {
 	t.Helper()
 	gate, hall := w.Connect("gate.example", i.Trust()), w.Connect("hall.example", i.Trust())
 	kit.Serve(t, gate, corridor{conn: gate, next: "https://hall.example"})
@@ -316,7 +329,8 @@ func TestActorOf(t *testing.T) {
 				t.Errorf("the claims are %v, %v", verified, known)
 			}
 			told <- append([]string{
-				bus.ActorOf(r.Context()), bus.ActorOf(bus.WithActor(r.Context(), "other")), bus.ActorOf(bus.WithActor(r.Context(), "")),
+				bus.ActorOf(r.Context()), bus.ActorOf(bus.WithActor(r.Context(), "other")),
+				bus.ActorOf(bus.WithActor(r.Context(), "")),
 			}, r.Header.Values("Authorization")...)
 			if r.Header.Get("Bus-Actor") != "" {
 				t.Error("a handler sees Bus-Actor")
@@ -386,7 +400,8 @@ func TestToken_IsOfOneCaller(t *testing.T) {
 		if answers != 3 {
 			t.Errorf("%d answers", answers)
 		}
-		if err := caller.Call(bus.WithActor(t.Context(), "expired.since.long"), "GET https://vault.example:888/ping", nil, nil); err != nil {
+		if err := caller.Call(bus.WithActor(t.Context(), "expired.since.long"), "GET https://vault.example:888/ping", nil,
+			nil); err != nil {
 			t.Errorf("%v", err)
 		}
 		checkNoToken(t, w, heard)

@@ -90,7 +90,8 @@ func TestKeys_Unreachable(t *testing.T) {
 	for keySet, want := range map[string]string{
 		filepath.Join(t.TempDir(), "none"): "connect vault.example: BUS_JWKS: key set file ",
 		t.TempDir():                        "connect vault.example: BUS_JWKS: key set file ",
-		"ftp://id.example/keys":            "connect vault.example: BUS_JWKS: key set: neither http nor https; write https://host/path, or the path of a file",
+		"ftp://id.example/keys": "connect vault.example: BUS_JWKS: key set: neither http nor https; " +
+			"write https://host/path, or the path of a file",
 	} {
 		t.Setenv("BUS_JWKS", keySet)
 		conn, err := bus.Connect(t.Context(), kit.VaultHost, b.Options()...)
@@ -99,7 +100,8 @@ func TestKeys_Unreachable(t *testing.T) {
 		if err == nil {
 			_ = conn.Close(t.Context())
 		}
-		_, err = bus.Connect(t.Context(), kit.VaultHost, bus.WithBroker(kit.NewUnreachable()), bus.WithLogger(zerolog.Nop()), bus.WithConnectTimeout(time.Hour))
+		_, err = bus.Connect(t.Context(), kit.VaultHost, bus.WithBroker(kit.NewUnreachable()), bus.WithLogger(zerolog.Nop()),
+			bus.WithConnectTimeout(time.Hour))
 		require.Error(t, err, "%s, without a broker", keySet)
 		assert.True(t, strings.HasPrefix(err.Error(), want), err.Error())
 	}
@@ -113,7 +115,8 @@ func TestKeys_Forgotten(t *testing.T) {
 	for name, value := range map[string]string{"BUS_JWT_ISSUER": kit.IssuerName, "BUS_JWT_AUDIENCE": kit.AudienceName} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv(name, value)
-			want := "connect vault.example: " + name + " is set, and BUS_JWKS is not, without which no token is accepted: set BUS_JWKS, or unset " + name
+			want := "connect vault.example: " + name +
+				" is set, and BUS_JWKS is not, without which no token is accepted: set BUS_JWKS, or unset " + name
 			_, err := bus.Connect(t.Context(), kit.VaultHost, w.Options()...)
 			assert.EqualError(t, err, want)
 			for option, verifier := range map[string]*claims.Verifier{"keys": i.Verifier, "none": new(claims.Verifier)} {
@@ -131,7 +134,8 @@ func TestKeys_Forgotten(t *testing.T) {
 func TestKeys_WithoutABroker(t *testing.T) {
 	i := kit.NewIssuer(t)
 	setKeys(t, i)
-	if _, err := bus.Connect(t.Context(), kit.VaultHost, bus.WithBroker(kit.NewUnreachable()), bus.WithLogger(zerolog.Nop()), bus.WithConnectTimeout(time.Millisecond)); err == nil {
+	if _, err := bus.Connect(t.Context(), kit.VaultHost, bus.WithBroker(kit.NewUnreachable()),
+		bus.WithLogger(zerolog.Nop()), bus.WithConnectTimeout(time.Millisecond)); err == nil {
 		t.Error("connected to nowhere")
 	}
 	awaitVerifiers(t, 1) // that of the issuer
@@ -245,7 +249,8 @@ func TestToken_PassedOnUnverified(t *testing.T) {
 			ctx := bus.WithActor(t.Context(), token)
 			for _, size := range []int{1, 2 << 20} { // in one message, and in parts
 				request := kit.MustRequest(t, "https://middle.example/relay").WithContext(ctx)
-				request.Method, request.Body, request.ContentLength = "POST", io.NopCloser(strings.NewReader(strings.Repeat("x", size))), int64(size)
+				request.Method, request.Body, request.ContentLength = "POST", io.NopCloser(strings.NewReader(strings.Repeat("x",
+					size))), int64(size)
 				request.Header = http.Header{"Content-Type": {"text/plain"}}
 				response, err := caller.Do(request)
 				require.NoError(t, err, name)
@@ -257,8 +262,10 @@ func TestToken_PassedOnUnverified(t *testing.T) {
 		}
 		assert.NotContains(t, seen, true)
 		require.NoError(t, middle.Handle("GET", "/private", http.NotFoundHandler(), bus.RequireClaims("true")))
-		assert.Equal(t, 401, kit.StatusOf(t, bus.WithActor(t.Context(), i.Keeper()), caller, "POST", "https://middle.example/relay"))
-		assert.Equal(t, 401, kit.StatusOf(t, bus.WithActor(t.Context(), i.Keeper()), caller, "GET", "https://middle.example/private"))
+		assert.Equal(t, 401, kit.StatusOf(t, bus.WithActor(t.Context(), i.Keeper()), caller, "POST",
+			"https://middle.example/relay"))
+		assert.Equal(t, 401, kit.StatusOf(t, bus.WithActor(t.Context(), i.Keeper()), caller, "GET",
+			"https://middle.example/private"))
 		assert.Equal(t, 200, kit.StatusOf(t, t.Context(), caller, "POST", "https://middle.example/relay"))
 	})
 }
@@ -303,7 +310,8 @@ func TestToken_IsNotLogged(t *testing.T) {
 					_, _ = fmt.Fprintf(written, "%s %v\n", kit.BodyOf(t, response), response.Header)
 				}
 			}
-			_, _ = fmt.Fprintf(written, "%v\n", caller.Call(bus.WithActor(t.Context(), "Bearer "+token), "https://careless.example/take", nil, nil))
+			_, _ = fmt.Fprintf(written, "%v\n", caller.Call(bus.WithActor(t.Context(), "Bearer "+token),
+				"https://careless.example/take", nil, nil))
 		}
 		sendBroken(t, w, tokens)
 		assert.NoError(t, callee.Close(t.Context()))
@@ -317,11 +325,14 @@ func sendBroken(t *testing.T, w *kit.World, tokens map[string]string) {
 	raw := kit.RawClient(t, w)
 	for _, token := range tokens {
 		for _, line := range []string{
-			"Bus-Actor: %s\r\nBus-Actor: %[1]s", "Bus-Actor:\r\n %s", "Bus-Actor : %s", "%s", "Bus-Call-Depth: x\r\nBus-Actor: %s", "\x00Bus-Actor: %s",
+			"Bus-Actor: %s\r\nBus-Actor: %[1]s", "Bus-Actor:\r\n %s", "Bus-Actor : %s", "%s",
+			"Bus-Call-Depth: x\r\nBus-Actor: %s", "\x00Bus-Actor: %s",
 		} {
-			message := "GET /take HTTP/1.1\r\nHost: careless.example\r\nBus-From-Host: caller.example\r\nBus-From-Id: c1aaaaaaaa\r\n" +
+			message := "GET /take HTTP/1.1\r\nHost: careless.example\r\nBus-From-Host: caller.example\r\nBus-From-Id: " +
+				"c1aaaaaaaa\r\n" +
 				"Bus-Msg-Id: m1\r\nBus-Op-Code: Req\r\n" + fmt.Sprintf(line, token) + "\r\n\r\n"
-			require.NoError(t, raw.Publish(subject.Subscription(w.Plane(), "443", "careless.example", "GET", "take"), []byte(message)))
+			require.NoError(t, raw.Publish(subject.Subscription(w.Plane(), "443", "careless.example", "GET", "take"),
+				[]byte(message)))
 		}
 	}
 	require.NoError(t, raw.Flush())
@@ -330,7 +341,8 @@ func sendBroken(t *testing.T, w *kit.World, tokens map[string]string) {
 // checkSecret searches a text for parts of tokens. The header of one is no secret.
 func checkSecret(t *testing.T, text string, tokens map[string]string) {
 	t.Helper()
-	if !strings.Contains(text, "handler panicked") || !strings.Contains(text, "message dropped") && !strings.Contains(text, "given twice") {
+	if !strings.Contains(text, "handler panicked") || !strings.Contains(text, "message dropped") &&
+		!strings.Contains(text, "given twice") {
 		t.Errorf("too little is written:\n%s", text)
 	}
 	const telling = 12 // letters

@@ -42,7 +42,8 @@ func newSecuredService(t *testing.T, w *kit.World, i *kit.Issuer, options ...bus
 
 func serveVault(t *testing.T, conn *bus.Conn) {
 	t.Helper()
-	kit.Serve(t, conn, securedService{}, bus.RequireClaims(kit.Keepers), bus.Method("Change", bus.RequireClaims(kit.Keepers+" && level >= 3")),
+	kit.Serve(t, conn, securedService{}, bus.RequireClaims(kit.Keepers),
+		bus.Method("Change", bus.RequireClaims(kit.Keepers+" && level >= 3")),
 		bus.Method("Weigh", bus.AllowAnonymous(), bus.NoQueue()), bus.Method("Who", bus.AllowAnonymous()))
 	require.NoError(t, conn.Handle("GET", "/door", http.NotFoundHandler(), bus.RequireClaims(kit.Keepers)))
 }

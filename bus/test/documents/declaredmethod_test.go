@@ -47,7 +47,8 @@ func TestMethodDirective(t *testing.T) {
 		assert.Equal(t, http.StatusMethodNotAllowed, response.StatusCode)
 		assert.Equal(t, "POST", response.Header.Get("Allow"))
 		require.NoError(t, caller.Call(t.Context(), "POST https://"+treasuryHost+"/empty", nil, nil))
-		assert.Equal(t, 200, kit.StatusOf(t, t.Context(), caller, http.MethodGet, "https://"+treasuryHost+"/count"), "without a directive")
+		assert.Equal(t, 200, kit.StatusOf(t, t.Context(), caller, http.MethodGet, "https://"+treasuryHost+"/count"),
+			"without a directive")
 		paths := documentOf(t, caller, "", 443).Paths
 		assert.Len(t, paths.Value("/"+treasuryHost+":443/empty").Operations(), 1)
 		assert.NotNil(t, paths.Value("/"+treasuryHost+":443/empty").Post)

@@ -52,7 +52,8 @@ func TestDocument_ShowsWhatIsPublic(t *testing.T) {
 		require.NotNil(t, add.Post)
 		assert.Equal(t, "Add(x int, y int) (sum int)", add.Post.Summary)
 		assert.Contains(t, add.Post.Description, "the sum of x and y")
-		for _, path := range []string{"/calculator.example:443/panic", "/calculator.example:443/exit", "/calculator.example:443/openapi.json"} {
+		for _, path := range []string{"/calculator.example:443/panic", "/calculator.example:443/exit",
+			"/calculator.example:443/openapi.json"} {
 			if document.Paths.Value(path) != nil {
 				t.Errorf("%s is shown", path)
 			}
@@ -122,7 +123,8 @@ func (treasury) CanaryMint(canaryCount int, like Stone) (canaryCoin CanaryCoin) 
 }
 
 // CreateCanaryVault is another one.
-func (treasury) CreateCanaryVault(httpRequestBody CanaryMetal) (httpResponseBody map[string]CanaryMetal, httpStatusCode int) {
+func (treasury) CreateCanaryVault(httpRequestBody CanaryMetal) (httpResponseBody map[string]CanaryMetal,
+	httpStatusCode int) {
 	return map[string]CanaryMetal{"canary": httpRequestBody}, 0
 }
 
@@ -182,7 +184,8 @@ func TestDocument_HidesWhatClaimsForbid(t *testing.T) {
 				for _, path := range []string{"/canary-mint", "/canary-vaults", "/canary/7", "/canary-sing"} {
 					err := caller.Call(ctx, "https://"+treasuryHost+path, nil, nil)
 					told := strings.ReplaceAll(fmt.Sprint(err), path, "") // what the caller knew
-					if status := bus.StatusOf(err); strings.Contains(strings.ToLower(told), "canar") || status != 401 && status != 403 && status != 405 {
+					if status := bus.StatusOf(err); strings.Contains(strings.ToLower(told), "canar") || status != 401 &&
+						status != 403 && status != 405 {
 						t.Errorf("%s calls %s: %v", name, path, err)
 					}
 				}
@@ -200,7 +203,8 @@ func TestDocument_HidesWhatClaimsForbid(t *testing.T) {
 // documentOf reads a document as a client sees it, which has to be valid.
 func documentOf(t *testing.T, conn *bus.Conn, token string, port int) *openapi3.T {
 	t.Helper()
-	request := kit.MustRequest(t, fmt.Sprintf("https://%s:%d/openapi.json", treasuryHost, port)).WithContext(bus.WithActor(t.Context(), token))
+	request := kit.MustRequest(t, fmt.Sprintf("https://%s:%d/openapi.json", treasuryHost,
+		port)).WithContext(bus.WithActor(t.Context(), token))
 	response, err := conn.Do(request)
 	require.NoError(t, err)
 	text := kit.BodyOf(t, response)
@@ -328,7 +332,8 @@ func TestDocument_OfConcurrentReaders(t *testing.T) {
 			for token, want := range map[string]bool{"": false, keeper: true} {
 				readers.Go(func() {
 					for n := range 60 {
-						request := kit.MustRequest(t, "https://"+treasuryHost+"/openapi.json").WithContext(bus.WithActor(t.Context(), token))
+						request := kit.MustRequest(t, "https://"+treasuryHost+
+							"/openapi.json").WithContext(bus.WithActor(t.Context(), token))
 						request.Header.Set("X-Forwarded-Proto", "http")
 						request.Header.Set("X-Forwarded-Host", fmt.Sprintf("door%d.example", n)) // more addresses than are kept
 						response, err := caller.Do(request)

@@ -18,7 +18,8 @@ func TestDocument_WebEndpointDescribesItself(t *testing.T) {
 	w := &kit.World{Bus: kit.NewBus(t), Transport: bus.WithoutShortCircuit()}
 	conn := w.Connect("web.example")
 	require.NoError(t, conn.Handle("*", "/notes", http.NotFoundHandler(), bus.ListedMethods("GET", "POST"),
-		bus.QueryParam("topic", "of the notes", true), bus.Consumes("text/plain"), bus.Produces("text/plain", "application/json")))
+		bus.QueryParam("topic", "of the notes", true), bus.Consumes("text/plain"),
+		bus.Produces("text/plain", "application/json")))
 	require.NoError(t, conn.Handle("*", "/any", http.NotFoundHandler()))
 	document := loadDocument(t, conn, "https://web.example/openapi.json")
 
@@ -47,17 +48,25 @@ func TestHandle_WebDescriptionsThatAreRefused(t *testing.T) {
 		options      []bus.HandleOption
 		want         string
 	}{
-		{"listed methods beside one", "GET", one(bus.ListedMethods("GET")), "bus.ListedMethods is for endpoints that take any method, and this one takes GET: leave it out"},
-		{"no method", "*", one(bus.ListedMethods("get")), `bus.ListedMethods: "get" is not an HTTP method that OpenAPI lists, or is given twice`},
+		{"listed methods beside one", "GET", one(bus.ListedMethods("GET")),
+			"bus.ListedMethods is for endpoints that take any method, and this one takes GET: leave it out"},
+		{"no method", "*", one(bus.ListedMethods("get")),
+			`bus.ListedMethods: "get" is not an HTTP method that OpenAPI lists, or is given twice`},
 		{"no name", "*", one(bus.QueryParam("", "", false)), `bus.QueryParam(""): the name is empty, or given twice`},
-		{"a field twice", "POST", []bus.HandleOption{bus.FormField("title", "string", ""), bus.FormField("title", "file", "")}, `form field "title": it is declared twice: leave one`},
-		{"a type that is none", "POST", one(bus.FormField("title", "strin", "")), `form field "title": the type "strin" is none of string, integer, number, boolean, file and media types of a file such as image/png,image/jpeg; did you mean string?`},
+		{"a field twice", "POST", []bus.HandleOption{bus.FormField("title", "string", ""),
+			bus.FormField("title", "file", "")}, `form field "title": it is declared twice: leave one`},
+		{"a type that is none", "POST", one(bus.FormField("title", "strin", "")),
+			`form field "title": the type "strin" is none of string, integer, number, boolean, file and media types of a file such as image/png,image/jpeg; did you mean string?`},
 		{"a bad keyword", "POST", one(bus.FormField("title", "string", "minimum=1")), `form field "title": `},
-		{"a keyword for a file", "POST", one(bus.FormField("photo", "image/png", "maxLength=3 photo")), `form field "photo": maxLength=3 is not for files`},
+		{"a keyword for a file", "POST", one(bus.FormField("photo", "image/png", "maxLength=3 photo")),
+			`form field "photo": maxLength=3 is not for files`},
 		{"a field without a name", "POST", one(bus.FormField("a b", "string", "")), `form field "a b": a name has no spaces`},
-		{"a form under GET", "GET", one(bus.FormField("photo", "file", "")), `form field "photo": requests of the method GET have no body: use POST, or bus.QueryParam`},
-		{"a form listed under GET", "*", []bus.HandleOption{bus.FormField("photo", "file", ""), bus.ListedMethods("GET", "DELETE")}, "requests of the method GET, DELETE have no body"},
-		{"a form twice", "POST", []bus.HandleOption{bus.FormField("photo", "file", ""), bus.Consumes("multipart/form-data")}, "leave the form out of bus.Consumes"},
+		{"a form under GET", "GET", one(bus.FormField("photo", "file", "")),
+			`form field "photo": requests of the method GET have no body: use POST, or bus.QueryParam`},
+		{"a form listed under GET", "*", []bus.HandleOption{bus.FormField("photo", "file", ""),
+			bus.ListedMethods("GET", "DELETE")}, "requests of the method GET, DELETE have no body"},
+		{"a form twice", "POST", []bus.HandleOption{bus.FormField("photo", "file", ""), bus.Consumes("multipart/form-data")},
+			"leave the form out of bus.Consumes"},
 		{"no media type", "*", one(bus.Produces("text")), `"text" is not a media type such as text/plain`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -75,8 +84,10 @@ func TestDocument_Form(t *testing.T) {
 	t.Parallel()
 	w := &kit.World{Bus: kit.NewBus(t), Transport: bus.WithoutShortCircuit()}
 	conn := w.Connect("web.example")
-	require.NoError(t, conn.Handle("*", "/upload", http.NotFoundHandler(), bus.FormField("title", "string", "required maxLength=80 title of the page"),
-		bus.FormField("tags", "[]string", ""), bus.FormField("pages", "integer", "minimum=1 optional how many"), bus.FormField("photo", "image/png,image/jpeg", "required the photo"),
+	require.NoError(t, conn.Handle("*", "/upload", http.NotFoundHandler(),
+		bus.FormField("title", "string", "required maxLength=80 title of the page"),
+		bus.FormField("tags", "[]string", ""), bus.FormField("pages", "integer", "minimum=1 optional how many"),
+		bus.FormField("photo", "image/png,image/jpeg", "required the photo"),
 		bus.FormField("more", "[]file", "other files"), bus.Consumes("text/csv")))
 	require.NoError(t, conn.Handle("PUT", "/text", http.NotFoundHandler(), bus.FormField("title", "string", "")))
 	document := loadDocument(t, conn, "https://web.example/openapi.json")
@@ -125,7 +136,8 @@ func TestDocument_FormOfDirectives(t *testing.T) {
 	conn := w.Connect("pages.example")
 	err := bus.Serve[photoPages](conn, anyPhotoPages{}, bus.Method("Upload", bus.FormField("photo", "file", "")))
 	require.ErrorContains(t, err, `form field "photo": it is declared twice`)
-	require.NoError(t, bus.Serve[photoPages](conn, anyPhotoPages{}, bus.Method("Upload", bus.FormField("more", "[]file", ""))))
+	require.NoError(t, bus.Serve[photoPages](conn, anyPhotoPages{},
+		bus.Method("Upload", bus.FormField("more", "[]file", ""))))
 	document := loadDocument(t, conn, "https://pages.example/openapi.json")
 	form := document.Paths.Value("/pages.example:443/upload").Post.RequestBody.Value.Content["multipart/form-data"]
 	require.NotNil(t, form)

@@ -91,7 +91,8 @@ func WantFailed(t *testing.T, what string, err error, status int, causes ...erro
 		t.Errorf("%s: %v is %+v, want %d", what, err, failed, status)
 	}
 	for _, sentinel := range []error{
-		bus.ErrNoResponder, bus.ErrNoAck, bus.ErrTimeout, bus.ErrInstanceLost, bus.ErrDisconnected, bus.ErrClosed, context.Canceled, context.DeadlineExceeded,
+		bus.ErrNoResponder, bus.ErrNoAck, bus.ErrTimeout, bus.ErrInstanceLost, bus.ErrDisconnected, bus.ErrClosed,
+		context.Canceled, context.DeadlineExceeded,
 	} {
 		want := false
 		for _, cause := range causes {

@@ -47,7 +47,8 @@ func (g *Guarded) connect(user, host string, options ...bus.ConnectOption) (*bus
 // ConnectWith leaves it to the options as whom to connect.
 func (g *Guarded) ConnectWith(host string, options ...bus.ConnectOption) (*bus.Conn, error) {
 	g.T.Helper()
-	conn, err := bus.Connect(g.T.Context(), host, append(options, bus.WithPlane("bus"), bus.WithLogger(zerolog.New(g.Log)))...)
+	conn, err := bus.Connect(g.T.Context(), host,
+		append(options, bus.WithPlane("bus"), bus.WithLogger(zerolog.New(g.Log)))...)
 	if err == nil {
 		g.T.Cleanup(func() {
 			assert.NoError(g.T, conn.Close(context.Background()))
@@ -67,7 +68,8 @@ func (g *Guarded) MustConnect(user, host string, options ...bus.ConnectOption) *
 // Given returns a connection of the application's own.
 func (g *Guarded) Given(user string) bus.ConnectOption {
 	g.T.Helper()
-	connection, err := nats.Connect(g.as(user), nats.ReconnectBufSize(-1), nats.ReconnectWait(time.Millisecond), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
+	connection, err := nats.Connect(g.as(user), nats.ReconnectBufSize(-1), nats.ReconnectWait(time.Millisecond),
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
 	require.NoError(g.T, err)
 	g.T.Cleanup(connection.Close)
 	return bus.WithNATS(connection)
@@ -132,7 +134,8 @@ func (e *Enforcing) Connect(host string, options ...bus.ConnectOption) *bus.Conn
 }
 
 // PrintedFor returns the block of a host that was set up, and calls some others.
-func PrintedFor(t *testing.T, host string, options []bus.ConnectOption, setUp func(*bus.Conn), callees ...string) string {
+func PrintedFor(t *testing.T, host string, options []bus.ConnectOption, setUp func(*bus.Conn),
+	callees ...string) string {
 	t.Helper()
 	conn := NewEnforcing(t, nil).Connect(host, options...)
 	setUp(conn)

@@ -34,7 +34,8 @@ func NewIssuer(t testing.TB) *Issuer {
 	t.Helper()
 	issuer := &Issuer{T: t, Key: NewKey(t), KeySet: filepath.Join(t.TempDir(), "keys.json")}
 	require.NoError(t, claimstest.WriteKeySet(issuer.KeySet, issuer.Key))
-	verifier, err := claims.Open(t.Context(), claims.Config{KeySet: issuer.KeySet, Issuer: IssuerName, Audience: AudienceName})
+	verifier, err := claims.Open(t.Context(), claims.Config{KeySet: issuer.KeySet, Issuer: IssuerName,
+		Audience: AudienceName})
 	require.NoError(t, err)
 	t.Cleanup(verifier.Close)
 	issuer.Verifier = verifier
@@ -61,7 +62,8 @@ func (i *Issuer) Token(more claims.Claims) string {
 // Sign is Token with another key.
 func (i *Issuer) Sign(key *claimstest.Key, more claims.Claims) string {
 	i.T.Helper()
-	payload := claims.Claims{"iss": IssuerName, "aud": []string{AudienceName}, "sub": "ada", "exp": time.Now().Add(time.Hour).Unix()}
+	payload := claims.Claims{"iss": IssuerName, "aud": []string{AudienceName}, "sub": "ada",
+		"exp": time.Now().Add(time.Hour).Unix()}
 	maps.Copy(payload, more)
 	maps.DeleteFunc(payload, func(_ string, value any) bool { return value == nil })
 	token, err := key.Sign(payload)
@@ -90,12 +92,13 @@ func (i *Issuer) BadTokens() map[string]string {
 	payload, signature, _ := strings.Cut(rest, ".")
 	encode := base64.RawURLEncoding.EncodeToString
 	return map[string]string{
-		"no token at all":     "x",
-		"four parts":          signed + "." + signature,
-		"two parts":           header + "." + payload,
-		"no signature":        header + "." + payload + ".",
-		"algorithm none":      encode([]byte(`{"alg":"none","typ":"JWT"}`)) + "." + payload + ".",
-		"algorithm HS256":     encode([]byte(`{"alg":"HS256","typ":"JWT","kid":"`+i.Key.ID()+`"}`)) + "." + payload + "." + signature,
+		"no token at all": "x",
+		"four parts":      signed + "." + signature,
+		"two parts":       header + "." + payload,
+		"no signature":    header + "." + payload + ".",
+		"algorithm none":  encode([]byte(`{"alg":"none","typ":"JWT"}`)) + "." + payload + ".",
+		"algorithm HS256": encode([]byte(`{"alg":"HS256","typ":"JWT","kid":"`+i.Key.ID()+`"}`)) + "." + payload +
+			"." + signature,
 		"another payload":     header + "." + encode([]byte(`{"exp":99999999999,"roles":["keeper"]}`)) + "." + signature,
 		"another key":         i.Sign(NewKey(i.T), good),
 		"expired":             i.Token(but("exp", time.Now().Add(-time.Hour).Unix())),

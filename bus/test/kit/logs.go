@@ -106,10 +106,11 @@ func (w *BlockedWriter) Write(line []byte) (int, error) {
 
 // ToSlog returns a logger that writes into lines, without the time and the id of an instance.
 func ToSlog(to io.Writer, level slog.Leveler) *slog.Logger {
-	return slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{Level: level, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-		if a.Key == slog.TimeKey || a.Key == "id" {
-			return slog.Attr{}
-		}
-		return a
-	}}))
+	return slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{Level: level,
+		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey || a.Key == "id" {
+				return slog.Attr{}
+			}
+			return a
+		}}))
 }

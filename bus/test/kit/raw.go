@@ -66,7 +66,8 @@ const AddSubject = "443.example.calculator.|.GET.add"
 
 // RawRequest writes a request of evil.example with the given first line, host and further fields.
 func RawRequest(line, host string, fields ...string) string {
-	text := line + "\nHost: " + host + "\nBus-From-Host: evil.example\nBus-From-Id: e1aaaaaaaa\nBus-Msg-Id: m1\nBus-Op-Code: Req\n"
+	text := line + "\nHost: " + host +
+		"\nBus-From-Host: evil.example\nBus-From-Id: e1aaaaaaaa\nBus-Msg-Id: m1\nBus-Op-Code: Req\n"
 	return text + strings.Join(append(fields, ""), "\n") + "\n"
 }
 

@@ -85,7 +85,8 @@ func (s *Scripted) Dies(after time.Duration) { time.AfterFunc(after, s.Raw.Close
 func WantLost(t *testing.T, what string, err error) {
 	t.Helper()
 	WantFailed(t, what, err, 504, bus.ErrInstanceLost)
-	if failed, _ := errors.AsType[*bus.Error](err); failed != nil && (failed.ID != ScriptedID || !strings.Contains(failed.Detail, "is gone")) {
+	if failed, _ := errors.AsType[*bus.Error](err); failed != nil &&
+		(failed.ID != ScriptedID || !strings.Contains(failed.Detail, "is gone")) {
 		t.Errorf("%s: %+v", what, failed)
 	}
 }

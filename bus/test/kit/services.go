@@ -84,7 +84,8 @@ func (Lingual) Hear(ctx context.Context, x int) (fields string, y int) {
 	bus.SetResponseHeader(ctx, "Content-Language", "eo")
 	bus.SetResponseHeader(ctx, "X-Gone", "soon")
 	bus.SetResponseHeader(ctx, "X-Gone")
-	for _, name := range []string{"", "Content-Type", "Content-Encoding", "Content-Length", "Bus-Queue", "Connection", "No Token"} {
+	for _, name := range []string{"", "Content-Type", "Content-Encoding", "Content-Length", "Bus-Queue", "Connection",
+		"No Token"} {
 		bus.SetResponseHeader(ctx, name, "forged")
 	}
 	return WordsIn(bus.RequestHeader(ctx)), x

@@ -97,19 +97,21 @@ func TestAbsence_AsksAHostOnce(t *testing.T) {
 			kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
 				server := kit.NewScripted(t, b.World, kit.ScriptedHost, kit.Ack, kit.Res)
 				questions := make(chan *wire.Request, 1024)
-				_, err := server.Raw.Subscribe(subject.Subscription(b.Plane(), "888", kit.ScriptedHost, "GET", "allow"), func(asked *nats.Msg) {
-					var question wire.Request
-					if err := wire.ParseRequest(asked.Data, &question); err != nil {
-						t.Error(err)
-						return
-					}
-					questions <- &question
-					if answer != nil {
-						said := *answer
-						said.FromHost, said.FromID, said.MsgID = kit.ScriptedHost, kit.ScriptedID, question.MsgID
-						_ = server.Raw.Publish(subject.Response(b.Plane(), question.FromHost, question.FromID), wire.AppendResponse(nil, &said))
-					}
-				})
+				_, err := server.Raw.Subscribe(subject.Subscription(b.Plane(), "888", kit.ScriptedHost, "GET", "allow"),
+					func(asked *nats.Msg) {
+						var question wire.Request
+						if err := wire.ParseRequest(asked.Data, &question); err != nil {
+							t.Error(err)
+							return
+						}
+						questions <- &question
+						if answer != nil {
+							said := *answer
+							said.FromHost, said.FromID, said.MsgID = kit.ScriptedHost, kit.ScriptedID, question.MsgID
+							_ = server.Raw.Publish(subject.Response(b.Plane(), question.FromHost, question.FromID),
+								wire.AppendResponse(nil, &said))
+						}
+					})
 				require.NoError(t, err)
 				kit.Flush(t, server.Raw)
 				caller := b.Connect("caller.example")

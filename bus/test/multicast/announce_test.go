@@ -47,7 +47,8 @@ func TestAnnouncements_AreNotAnswered(t *testing.T) {
 // second, and the next multicast misses none.
 func TestAnnouncements_Forged(t *testing.T) {
 	t.Parallel()
-	bustest.Virtual(t, func(t *testing.T, virtual *bustest.Bus) { // the short circuit would do the same: announcements come over the broker
+	// the short circuit would do the same: announcements come over the broker
+	bustest.Virtual(t, func(t *testing.T, virtual *bustest.Bus) {
 		b := &kit.Bubble{T: t, World: kit.Transports()["broker"](virtual)}
 		log := new(kit.Lines)
 		caller := b.Connect("caller.example", bus.WithLogger(zerolog.New(log)))
@@ -70,7 +71,8 @@ func TestAnnouncements_OldGreeting(t *testing.T) {
 	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
 		old := slow{host: kit.CalculatorHost, id: "s1aaaaaaaa", takes: 200 * time.Millisecond}
 		raw := kit.RawClient(t, b.World)
-		answers := &kit.Scripted{Host: old.host, ID: old.id, Plane: b.Plane(), Raw: raw, Script: []wire.OpCode{kit.Ack, kit.Res}}
+		answers := &kit.Scripted{Host: old.host, ID: old.id, Plane: b.Plane(), Raw: raw,
+			Script: []wire.OpCode{kit.Ack, kit.Res}}
 		for _, announcement := range []string{"hello", "bye"} {
 			_, err := raw.Subscribe(subject.Subscription(b.Plane(), "888", "all", "POST", announcement), answers.Receive)
 			require.NoError(t, err)
@@ -96,7 +98,8 @@ func TestAnnouncements_OldGreeting(t *testing.T) {
 // one does not.
 func TestAnnouncements_Denied(t *testing.T) {
 	t.Parallel()
-	e := kit.NewEnforcing(t, map[string]string{"first": "", "caller.example": "", kit.CalculatorHost: `permissions { publish { deny: ["*.888.all.>"] } }`})
+	e := kit.NewEnforcing(t, map[string]string{"first": "", "caller.example": "",
+		kit.CalculatorHost: `permissions { publish { deny: ["*.888.all.>"] } }`})
 	newInstance := func(options ...bus.ConnectOption) (id string) {
 		conn := e.Connect(kit.CalculatorHost, options...)
 		kit.Serve(t, conn, kit.Calculator{ID: conn.ID()}, bus.NoQueue())

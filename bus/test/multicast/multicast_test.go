@@ -29,7 +29,8 @@ func TestMulticast_NoneLost(t *testing.T) {
 		caller := b.Connect("caller.example")
 		for i := range count {
 			late := kit.NewScripted(t, b.World, kit.CalculatorHost, kit.Ack)
-			answer := &kit.Scripted{Host: late.Host, ID: fmt.Sprintf("%c1aaaaaaaa", 'a'+i), Plane: late.Plane, Raw: late.Raw, Script: []wire.OpCode{kit.Res}}
+			answer := &kit.Scripted{Host: late.Host, ID: fmt.Sprintf("%c1aaaaaaaa", 'a'+i), Plane: late.Plane, Raw: late.Raw,
+				Script: []wire.OpCode{kit.Res}}
 			late.ID = answer.ID
 			_, err := late.Raw.Subscribe(b.Plane()+".443.>", func(message *nats.Msg) {
 				time.AfterFunc(budget, func() { answer.Receive(message) })
@@ -53,7 +54,8 @@ func newCrowd(b *kit.Bubble) {
 	b.T.Helper()
 	for range 2 {
 		conn := b.Connect(kit.CalculatorHost)
-		kit.Serve(b.T, conn, kit.Calculator{ID: conn.ID()}, bus.Method("Who", bus.NoQueue()), bus.Method("Context", bus.NoQueue()))
+		kit.Serve(b.T, conn, kit.Calculator{ID: conn.ID()}, bus.Method("Who", bus.NoQueue()),
+			bus.Method("Context", bus.NoQueue()))
 	}
 }
 

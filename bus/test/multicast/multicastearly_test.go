@@ -63,7 +63,8 @@ func greet(b *kit.Bubble, s slow) {
 func announce(b *kit.Bubble, raw *nats.Conn, host, id string) {
 	b.T.Helper()
 	hello := wire.AppendRequest(nil, &wire.Request{
-		Method: "POST", Target: "/hello", Host: "all:888", FromHost: host, FromID: id, MsgID: "hello", TimeBudget: time.Second, CallDepth: 1,
+		Method: "POST", Target: "/hello", Host: "all:888", FromHost: host, FromID: id, MsgID: "hello",
+		TimeBudget: time.Second, CallDepth: 1,
 	})
 	require.NoError(b.T, raw.Publish(subject.Subscription(b.Plane(), "888", "all", "POST", "hello"), hello))
 }
@@ -266,7 +267,8 @@ func TestMulticast_DiscoveryWaits(t *testing.T) {
 // TestMulticast_ClusterWaits has an instance that may be at another broker, far away.
 func TestMulticast_ClusterWaits(t *testing.T) {
 	t.Parallel()
-	started, err := broker.Start(broker.Listen("127.0.0.1:0"), broker.Config(`cluster { name: far, listen: "127.0.0.1:-1" }`))
+	started, err := broker.Start(broker.Listen("127.0.0.1:0"),
+		broker.Config(`cluster { name: far, listen: "127.0.0.1:-1" }`))
 	require.NoError(t, err)
 	t.Cleanup(started.Close)
 	connect := func(host string) *bus.Conn {

@@ -30,7 +30,8 @@ func (chatty) Chat(ctx context.Context, name string) {
 func chat(t *testing.T, w *kit.World) (msgID, caller string) {
 	t.Helper()
 	conn := w.Connect("caller.example")
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://chatty.example/chat?name=secret", http.NoBody)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
+		"https://chatty.example/chat?name=secret", http.NoBody)
 	require.NoError(t, err)
 	request.Header.Set("Traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
 	response, err := conn.Do(request)
@@ -50,12 +51,13 @@ func TestLogger_InHandler(t *testing.T) {
 				log := new(kit.Lines)
 				option := bus.WithLogger(zerolog.New(log).Level(zerolog.InfoLevel))
 				if kind == "slog" {
-					option = bus.WithSlog(slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-						if a.Key == slog.MessageKey {
-							a.Key = zerolog.MessageFieldName
-						}
-						return a
-					}})))
+					option = bus.WithSlog(slog.New(slog.NewJSONHandler(log,
+						&slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+							if a.Key == slog.MessageKey {
+								a.Key = zerolog.MessageFieldName
+							}
+							return a
+						}})))
 				}
 				conn := w.Connect("chatty.example", option)
 				kit.Serve(t, conn, chatty{})
@@ -106,11 +108,12 @@ func TestLogger_SlogHandlerGetsContext(t *testing.T) {
 	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
 		var mu sync.Mutex // protects spans
 		spans := make(map[string]any)
-		handler := spanHandler{slog.NewTextHandler(new(bytes.Buffer), &slog.HandlerOptions{Level: slog.LevelDebug}), func(ctx context.Context, message string) {
-			mu.Lock()
-			defer mu.Unlock()
-			spans[message] = ctx.Value(spanKey{})
-		}}
+		handler := spanHandler{slog.NewTextHandler(new(bytes.Buffer), &slog.HandlerOptions{Level: slog.LevelDebug}),
+			func(ctx context.Context, message string) {
+				mu.Lock()
+				defer mu.Unlock()
+				spans[message] = ctx.Value(spanKey{})
+			}}
 		traced := bus.WithObservers(func(next bus.CallFunc) bus.CallFunc {
 			return func(ctx context.Context, call *bus.Exchange) error {
 				return next(context.WithValue(ctx, spanKey{}, "span of the "+call.Side.String()), call)

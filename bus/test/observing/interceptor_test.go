@@ -27,12 +27,15 @@ func TestInterceptors_AreNested(t *testing.T) {
 	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
 		seen := new(kit.Notes)
 		callee := w.Connect(kit.CalculatorHost, bus.WithInterceptors(seen.Noting("connection"), seen.Noting("second")))
-		kit.Serve(t, callee, kit.Calculator{ID: callee.ID()}, bus.Intercept(seen.Noting("service")), bus.Method("Add", bus.Intercept(seen.Noting("method"))))
+		kit.Serve(t, callee, kit.Calculator{ID: callee.ID()}, bus.Intercept(seen.Noting("service")),
+			bus.Method("Add", bus.Intercept(seen.Noting("method"))))
 		caller := w.Connect("caller.example", bus.WithInterceptors(seen.Noting("caller")))
 		kit.Add(t, caller, kit.CalculatorHost)
 		want := []string{
-			"caller client /add>", "connection server /add>", "second server /add>", "service server /add>", "method server /add>",
-			"method server /add< 200", "service server /add< 200", "second server /add< 200", "connection server /add< 200", "caller client /add< 200",
+			"caller client /add>", "connection server /add>", "second server /add>", "service server /add>",
+			"method server /add>",
+			"method server /add< 200", "service server /add< 200", "second server /add< 200", "connection server /add< 200",
+			"caller client /add< 200",
 		}
 		if got := seen.All(); !slices.Equal(got, want) {
 			t.Errorf("seen\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -58,7 +61,8 @@ func TestInterceptor_Sees(t *testing.T) {
 		callee := w.Connect(kit.CalculatorHost, bus.WithInterceptors(look), bus.WithBodies())
 		kit.Serve(t, callee, kit.Calculator{ID: callee.ID()})
 		caller := w.Connect("caller.example", bus.WithInterceptors(look), bus.WithBodies())
-		require.NoError(t, caller.Call(t.Context(), "https://"+callee.ID()+"."+kit.CalculatorHost+"/add", bus.Args{"x": 1}, nil))
+		require.NoError(t, caller.Call(t.Context(), "https://"+callee.ID()+"."+kit.CalculatorHost+"/add",
+			bus.Args{"x": 1}, nil))
 		mu.Lock()
 		defer mu.Unlock()
 		for side, call := range seen {
@@ -142,7 +146,8 @@ func TestObserver_RejectedCall(t *testing.T) {
 		failed := kit.AsBusError(t, err)
 		assert.Equal(t, http.StatusUnauthorized, failed.Status)
 		assert.Equal(t, "4bf92f3577b34da6a3ce929d0e0e4736", failed.TraceID)
-		for _, want := range []string{"server 401 calculator.example true calculator.example false", "client 401 caller.example true calculator.example true"} {
+		for _, want := range []string{"server 401 calculator.example true calculator.example false",
+			"client 401 caller.example true calculator.example true"} {
 			if got := <-seen; got != want {
 				t.Errorf("an observer sees %q, want %q", got, want)
 			}
@@ -158,7 +163,8 @@ func TestInterceptor_Answers(t *testing.T) {
 			return func(ctx context.Context, call *bus.Exchange) error {
 				switch call.Path {
 				case "/add":
-					call.Response = &wire.Response{Status: 200, Header: wire.Header{{Name: "Content-Type", Value: "application/json"}}, Body: []byte(`{"sum":42}`)}
+					call.Response = &wire.Response{Status: 200, Header: wire.Header{{Name: "Content-Type", Value: "application/json"}},
+						Body: []byte(`{"sum":42}`)}
 					return nil
 				case "/nothing":
 					return nil
@@ -174,7 +180,8 @@ func TestInterceptor_Answers(t *testing.T) {
 		require.NoError(t, callee.Handle("GET", "/nothing", http.NotFoundHandler()))
 		caller := w.Connect("caller.example")
 		var out struct{ Sum int }
-		if err := caller.Call(t.Context(), kit.CalculatorURL+"/add", bus.Args{"x": 1, "y": 2}, &out); err != nil || out.Sum != 42 {
+		if err := caller.Call(t.Context(), kit.CalculatorURL+"/add", bus.Args{"x": 1, "y": 2}, &out); err != nil ||
+			out.Sum != 42 {
 			t.Error(out, err)
 		}
 		if response, _ := kit.Do(t, caller, "GET", kit.CalculatorURL+"/who", "", ""); response.Header.Get("X-Seen") != "yes" {
@@ -192,7 +199,8 @@ func TestMulticast_AnsweredByInterceptor(t *testing.T) {
 	t.Parallel()
 	closed := func(bus.CallFunc) bus.CallFunc {
 		return func(_ context.Context, call *bus.Exchange) error {
-			call.Response = &wire.Response{Status: http.StatusServiceUnavailable, Header: wire.Header{{Name: "Retry-After", Value: "7"}}}
+			call.Response = &wire.Response{Status: http.StatusServiceUnavailable,
+				Header: wire.Header{{Name: "Retry-After", Value: "7"}}}
 			return nil
 		}
 	}
@@ -297,7 +305,8 @@ func TestInterceptor_Alone(t *testing.T) {
 		call.Response = &wire.Response{Status: 204}
 		return nil
 	})
-	call := &bus.Exchange{Side: bus.ServerSide, Request: &wire.Request{Method: "GET", Target: "/x", FromHost: "caller.example"}}
+	call := &bus.Exchange{Side: bus.ServerSide, Request: &wire.Request{Method: "GET", Target: "/x",
+		FromHost: "caller.example"}}
 	call.Path = "/x"
 	if err := handler(t.Context(), call); err != nil || call.Elapsed() != 0 || call.TraceID() != "" {
 		t.Error(err, call)
@@ -494,7 +503,8 @@ func TestInterceptor_ReplacesResponse(t *testing.T) {
 		replacing, plain := w.Connect("replacing.example", bus.WithInterceptors(replace)), w.Connect(kit.CalculatorHost)
 		kit.Serve(t, replacing, kit.Calculator{ID: replacing.ID()})
 		kit.Serve(t, plain, kit.Calculator{ID: plain.ID()})
-		for caller, url := range map[*bus.Conn]string{w.Connect("caller.example"): "https://replacing.example", replacing: kit.CalculatorURL} {
+		for caller, url := range map[*bus.Conn]string{w.Connect("caller.example"): "https://replacing.example",
+			replacing: kit.CalculatorURL} {
 			got, err := bus.NewOperation[arguments, results](caller, "POST "+url+"/add").Call(t.Context(), arguments{1, 2})
 			require.NoError(t, err, url)
 			assert.Equal(t, 3, got.Results.Sum, url)

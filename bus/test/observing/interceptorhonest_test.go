@@ -84,7 +84,8 @@ func TestInterceptor_ErrorHasRun(t *testing.T) {
 		spoilt, plain := w.Connect("spoilt.example", bus.WithInterceptors(spoil)), w.Connect(kit.CalculatorHost)
 		kit.Serve(t, spoilt, kit.Calculator{ID: spoilt.ID()})
 		kit.Serve(t, plain, kit.Calculator{ID: plain.ID()})
-		for caller, url := range map[*bus.Conn]string{w.Connect("caller.example"): "https://spoilt.example", spoilt: kit.CalculatorURL} {
+		for caller, url := range map[*bus.Conn]string{w.Connect("caller.example"): "https://spoilt.example",
+			spoilt: kit.CalculatorURL} {
 			err := caller.Call(t.Context(), url+"/add", bus.Args{"x": 1}, nil)
 			got := kit.ExecutedOf(t, err)
 			assert.Equal(t, bus.ExecutedYes, got, url)
@@ -149,7 +150,8 @@ func TestInterceptor_Copies(t *testing.T) {
 		callee, copies := w.Connect(kit.CalculatorHost), w.Connect("copies.example", bus.WithInterceptors(copying))
 		kit.Serve(t, callee, kit.Calculator{ID: callee.ID()})
 		kit.Serve(t, copies, kit.Calculator{ID: copies.ID()})
-		for caller, host := range map[*bus.Conn]string{w.Connect("caller.example"): "copies.example", copies: kit.CalculatorHost} {
+		for caller, host := range map[*bus.Conn]string{w.Connect("caller.example"): "copies.example",
+			copies: kit.CalculatorHost} {
 			for _, path := range []string{"/add", "/broken"} {
 				err := caller.Call(t.Context(), "https://"+host+path, nil, nil)
 				got := kit.ExecutedOf(t, err)
@@ -173,7 +175,8 @@ func TestInterceptor_ClearsRequest(t *testing.T) {
 	}
 	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
 		log := new(kit.Lines)
-		options := []bus.ConnectOption{bus.WithInterceptors(clearRequest), bus.WithInterceptors(clearRequest), bus.WithLogger(zerolog.New(log).Level(zerolog.DebugLevel))}
+		options := []bus.ConnectOption{bus.WithInterceptors(clearRequest), bus.WithInterceptors(clearRequest),
+			bus.WithLogger(zerolog.New(log).Level(zerolog.DebugLevel))}
 		callee := w.Connect(kit.CalculatorHost, options...)
 		kit.Serve(t, callee, kit.Calculator{ID: callee.ID()}, bus.Intercept(clearRequest))
 		caller := w.Connect("caller.example", options...)

@@ -39,7 +39,8 @@ func TestLogLines(t *testing.T) {
 		response, err := caller.Do(request)
 		require.NoError(t, err)
 		response.Body.Close()
-		for message, line := range map[string]map[string]any{"request served": served.Line(t, "request served"), "call made": made.Line(t, "call made")} {
+		for message, line := range map[string]map[string]any{"request served": served.Line(t, "request served"),
+			"call made": made.Line(t, "call made")} {
 			assert.Equal(t, response.Header.Get("Bus-Msg-Id"), line["msgId"], message)
 			assert.Equal(t, parent[3:35], line["traceId"], message)
 			assert.Equal(t, 200.0, line["status"], message)
@@ -143,7 +144,8 @@ func (p passer) Pass(ctx context.Context, depth int) error {
 	if depth == 0 {
 		return bus.Errorf(http.StatusNotFound, "no product 7")
 	}
-	return fmt.Errorf("at depth %d: %w", depth, p.conn.Call(ctx, "https://passer.example/pass", bus.Args{"depth": depth - 1}, nil))
+	return fmt.Errorf("at depth %d: %w", depth, p.conn.Call(ctx, "https://passer.example/pass",
+		bus.Args{"depth": depth - 1}, nil))
 }
 
 func (p passer) Explain(ctx context.Context) error {

@@ -33,8 +33,10 @@ func TestMetricsHandler(t *testing.T) {
 	}
 	both := page(callee, caller, callee)
 	for _, part := range []string{
-		`busline_info{host="wrapper.example",id="` + callee.ID() + `"`, `busline_info{host="caller.example",id="` + caller.ID() + `"`,
-		`busline_server_refused_total{host="wrapper.example"`, `busline_client_refused_total{host="caller.example"`, "# TYPE busline_info gauge\n",
+		`busline_info{host="wrapper.example",id="` + callee.ID() + `"`,
+		`busline_info{host="caller.example",id="` + caller.ID() + `"`,
+		`busline_server_refused_total{host="wrapper.example"`, `busline_client_refused_total{host="caller.example"`,
+		"# TYPE busline_info gauge\n",
 	} {
 		if strings.Count(both, part) != 1 {
 			t.Errorf("%q is there %d times in\n%s", part, strings.Count(both, part), both)
@@ -102,9 +104,11 @@ func TestMetrics(t *testing.T) {
 		caller := w.Connect("caller.example")
 		kit.Add(t, caller, kit.CalculatorHost)
 		_ = caller.Call(t.Context(), kit.CalculatorURL+"/broken", nil, nil)
-		_ = caller.Call(t.Context(), "https://"+callee.ID()+".calculator.example/nothing", nil, nil) // which it hears of itself
+		// which it hears of itself
+		_ = caller.Call(t.Context(), "https://"+callee.ID()+".calculator.example/nothing", nil, nil)
 		response, text := kit.Do(t, caller, http.MethodGet, kit.CalculatorURL+":888/metrics", "", "")
-		if response.StatusCode != 200 || !strings.HasPrefix(response.Header.Get("Content-Type"), "text/plain; version=0.0.4") {
+		if response.StatusCode != 200 || !strings.HasPrefix(response.Header.Get("Content-Type"),
+			"text/plain; version=0.0.4") {
 			t.Fatal(response.Status, response.Header)
 		}
 		kinds := map[string]string{}
@@ -123,7 +127,8 @@ func TestMetrics(t *testing.T) {
 		for _, want := range []string{
 			`busline_info{` + instance + `,version="1 \"beta\"\\\n",plane="` + w.Plane() + `"} 1`,
 			`busline_connected{` + instance + `} 1`,
-			`busline_server_duration_seconds_bucket{` + instance + `,endpoint="Calculator.Add",caller="caller.example",le="+Inf"} 1`,
+			`busline_server_duration_seconds_bucket{` + instance +
+				`,endpoint="Calculator.Add",caller="caller.example",le="+Inf"} 1`,
 			`busline_server_duration_seconds_count{` + instance + `,endpoint="Calculator.Add",caller="caller.example"} 1`,
 			`busline_server_failed_total{` + instance + `,endpoint="Calculator.Broken",caller="caller.example"} 1`,
 			`busline_rejected_total{` + instance + `,status="404"} 1`,

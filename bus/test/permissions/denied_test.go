@@ -97,15 +97,18 @@ func TestDenied_SubscriptionAmongCalls(t *testing.T) {
 // served in silence.
 func TestDenied_TooManySubscriptions(t *testing.T) {
 	t.Parallel()
-	const want = "the broker takes no more subscriptions of this connection, so that some are missing: raise max_subscriptions of the broker"
+	const want = "the broker takes no more subscriptions of this connection, so that some are missing: " +
+		"raise max_subscriptions of the broker"
 	started, err := broker.Start(broker.Listen("127.0.0.1:0"), broker.Config("max_subscriptions: 10"))
 	require.NoError(t, err)
 	t.Cleanup(started.Close)
 	g := &kit.Guarded{T: t, URL: started.URL(), Log: new(kit.Lines)}
-	given, err := nats.Connect(started.URL(), nats.ReconnectBufSize(-1), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
+	given, err := nats.Connect(started.URL(), nats.ReconnectBufSize(-1),
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
 	require.NoError(t, err)
 	t.Cleanup(given.Close)
-	for name, option := range map[string]bus.ConnectOption{"our own": bus.WithURL(started.URL()), "given": bus.WithNATS(given)} {
+	for name, option := range map[string]bus.ConnectOption{"our own": bus.WithURL(started.URL()),
+		"given": bus.WithNATS(given)} {
 		t.Run(name, func(t *testing.T) {
 			conn, err := g.ConnectWith(kit.CalculatorHost, option)
 			require.NoError(t, err)
@@ -146,7 +149,8 @@ func TestDenied_GivenConnectionLater(t *testing.T) {
 	back := conn.NATS().StatusChanged(nats.CONNECTED)
 	defer conn.NATS().RemoveStatusListener(back)
 	before.Close()
-	after, err := broker.Start(broker.Listen(strings.TrimPrefix(before.URL(), "nats://")), allow(`subscribe: { deny: "bus.443.>" }`))
+	after, err := broker.Start(broker.Listen(strings.TrimPrefix(before.URL(), "nats://")),
+		allow(`subscribe: { deny: "bus.443.>" }`))
 	require.NoError(t, err)
 	t.Cleanup(after.Close)
 	kit.Await(t, "a connection", back)
@@ -195,7 +199,8 @@ func TestDenied_AtStart(t *testing.T) {
 		t.Run(subject, func(t *testing.T) {
 			t.Parallel()
 			e := kit.NewEnforcing(t, map[string]string{shopHost: lacking(t, blocks[shopHost], subject), "caller.example": ""})
-			conn, err := bus.Connect(t.Context(), shopHost, bus.WithURL(e.As(shopHost)), bus.WithPlane("bus"), bus.WithLogger(zerolog.Nop()))
+			conn, err := bus.Connect(t.Context(), shopHost, bus.WithURL(e.As(shopHost)), bus.WithPlane("bus"),
+				bus.WithLogger(zerolog.Nop()))
 			if err == nil {
 				defer kit.CloseConn(t, conn)
 				err = bus.Serve(conn, &shop{conn: conn}, bus.Method("Stock", bus.NoQueue()))
@@ -220,7 +225,8 @@ func TestDeniedCall(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			e := kit.NewEnforcing(t, map[string]string{
-				"caller.example": kit.PrintedFor(t, "caller.example", options, func(*bus.Conn) {}, shopHost), kit.CalculatorHost: "", shopHost: "",
+				"caller.example":   kit.PrintedFor(t, "caller.example", options, func(*bus.Conn) {}, shopHost),
+				kit.CalculatorHost: "", shopHost: "",
 			})
 			for _, host := range []string{kit.CalculatorHost, shopHost} {
 				kit.Serve(t, e.Connect(host, options...), kit.Calculator{})
@@ -231,7 +237,8 @@ func TestDeniedCall(t *testing.T) {
 				kit.CheckError(t, err, 403, bus.ExecutedNo)
 				failed := kit.AsBusError(t, err)
 				assert.ErrorIs(t, err, nats.ErrPermissionViolation, "what is denied")
-				assert.Contains(t, failed.Detail, `the broker does not let user "caller.example" publish to bus.443.example.calculator.|.POST.add`, "what is denied")
+				assert.Contains(t, failed.Detail,
+					`the broker does not let user "caller.example" publish to bus.443.example.calculator.|.POST.add`, "what is denied")
 				kit.Add(t, caller, shopHost)
 			}
 		})

@@ -36,7 +36,8 @@ func domainBus(t *testing.T, given bool) (e *kit.Enforcing, connect func(host st
 	e = kit.NewEnforcing(t, map[string]string{"domain": domainOnly, "owner.example.com": ""})
 	options := []bus.ConnectOption{bus.WithPlane("bus"), bus.WithLogger(zerolog.New(e.Log))}
 	if given {
-		made, err := nats.Connect(e.As("domain"), nats.ReconnectBufSize(-1), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
+		made, err := nats.Connect(e.As("domain"), nats.ReconnectBufSize(-1),
+			nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
 		require.NoError(t, err)
 		t.Cleanup(made.Close)
 		options = append(options, bus.WithNATS(made))
@@ -83,7 +84,8 @@ func TestDomainPermission_Suffices(t *testing.T) {
 			err = caller.Call(t.Context(), "DELETE "+domainURL+"/add", nil, nil)
 			kit.CheckError(t, err, 405, bus.ExecutedNo)
 			assert.ElementsMatch(t, idsOf(callees), kit.MulticastIDs(t, caller, domainURL+"/who"), "the first multicast")
-			assert.ElementsMatch(t, idsOf(callees), kit.MulticastIDs(t, caller, domainURL+"/who"), "a multicast to known instances")
+			assert.ElementsMatch(t, idsOf(callees), kit.MulticastIDs(t, caller, domainURL+"/who"),
+				"a multicast to known instances")
 			join() // without a word that the caller can hear
 			for len(kit.MulticastIDs(t, caller, domainURL+"/who")) != len(callees) {
 				require.NoError(t, t.Context().Err())
@@ -137,7 +139,8 @@ func TestDomainPermission_AnnouncementsDenied(t *testing.T) {
 	kit.Flush(t, conn.NATS())
 	e.Log.Await(t, "do not hear that this one comes and goes")
 	assert.True(t, conn.Healthy())
-	assert.Equal(t, []string{offByDomain[0], offByDomain[1], "other instances do not hear that this one comes and goes"}, slices.Sorted(slices.Values(conn.Restrictions())))
+	assert.Equal(t, []string{offByDomain[0], offByDomain[1], "other instances do not hear that this one comes and goes"},
+		slices.Sorted(slices.Values(conn.Restrictions())))
 	assert.Empty(t, e.Log.Lines(`"level":"error"`))
 }
 

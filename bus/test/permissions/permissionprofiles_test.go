@@ -91,9 +91,11 @@ func TestPermissionProfiles_PrintedBlocksStayInside(t *testing.T) {
 			for _, o := range []kit.Operation{
 				{Verb: "SUB", Subject: "bus.443.example.calculator.|.GET.add", Queue: kit.CalculatorHost}, // serve another host
 				{Verb: "SUB", Subject: "bus.443.example.calculator.|.GET.add", Queue: ""},                 // listen in on one
-				{Verb: "SUB", Subject: "bus.443.example.shop.|.GET.buy", Queue: ""},                       // listen in on its own instances
-				{Verb: "SUB", Subject: "bus.443.example.shop.|.GET.buy", Queue: "calculator.example"},     // get each request twice
-				{Verb: "SUB", Subject: "bus.443.example.shop.|.GET.sell", Queue: shopHost},                // serve what it was not meant to
+				// listen in on its own instances
+				{Verb: "SUB", Subject: "bus.443.example.shop.|.GET.buy", Queue: ""},
+				{Verb: "SUB", Subject: "bus.443.example.shop.|.GET.buy", Queue: "calculator.example"}, // get each request twice
+				// serve what it was not meant to
+				{Verb: "SUB", Subject: "bus.443.example.shop.|.GET.sell", Queue: shopHost},
 				{Verb: "SUB", Subject: "bus.*.example.*.*.|.>", Queue: ""},
 				{Verb: "SUB", Subject: "bus.r.example.calculator.k3f9x2m7qp", Queue: ""}, // read the answers to others
 				{Verb: "SUB", Subject: "bus.r.example.*.*", Queue: ""},
@@ -222,7 +224,8 @@ func TestForgedResponses(t *testing.T) {
 func forgery(sender *bus.Conn, msgID string) string {
 	const body = `{"word":"forged"}`
 	return strings.Join([]string{
-		"HTTP/1.1 200 OK", "Connection: close", "Content-Length: " + strconv.Itoa(len(body)), "Content-Type: application/json",
+		"HTTP/1.1 200 OK", "Connection: close", "Content-Length: " + strconv.Itoa(len(body)),
+		"Content-Type: application/json",
 		"Bus-From-Host: " + sender.Host(), "Bus-From-Id: " + sender.ID(), "Bus-Msg-Id: " + msgID, "Bus-Op-Code: Res",
 		"Bus-Queue: " + sender.Host(), "", body,
 	}, "\r\n")
@@ -237,7 +240,8 @@ func TestPermissionProfiles_LateResponses(t *testing.T) {
 			Responses: &bus.ResponsePermission{MaxMsgs: -1, Expires: expires},
 		}.String()
 	}
-	e := kit.NewEnforcing(t, map[string]string{"slow": within(time.Hour), "late": within(50 * time.Millisecond), "asks": ""})
+	e := kit.NewEnforcing(t, map[string]string{"slow": within(time.Hour),
+		"late": within(50 * time.Millisecond), "asks": ""})
 	slow, late := e.Login("slow"), e.Login("late")
 	slow.Subscribe("question", "")
 	late.Subscribe("question", "")
@@ -461,13 +465,15 @@ func TestService_ProtocolWithPrintedPermissions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			e := kit.NewEnforcing(t, map[string]string{
-				kit.CalculatorHost: kit.PrintedFor(t, kit.CalculatorHost, options, func(conn *bus.Conn) { kit.Serve(t, conn, kit.Calculator{ID: conn.ID()}) }),
-				"operator":         "",
+				kit.CalculatorHost: kit.PrintedFor(t, kit.CalculatorHost, options,
+					func(conn *bus.Conn) { kit.Serve(t, conn, kit.Calculator{ID: conn.ID()}) }),
+				"operator": "",
 			})
 			conn := e.Connect(kit.CalculatorHost, options...)
 			kit.Serve(t, conn, kit.Calculator{ID: conn.ID()})
 			asks := newOperatorOf(t, e)
-			for _, subject := range []string{"$SRV.INFO", "$SRV.INFO." + kit.CalculatorName, "$SRV.STATS." + kit.CalculatorName + "." + conn.ID()} {
+			for _, subject := range []string{"$SRV.INFO", "$SRV.INFO." + kit.CalculatorName,
+				"$SRV.STATS." + kit.CalculatorName + "." + conn.ID()} {
 				if got := asks.IDs(subject, conn); !slices.Equal(got, []string{conn.ID()}) {
 					t.Errorf("%s is answered by %v", subject, got)
 				}

@@ -95,7 +95,8 @@ func TestPermissions_With(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			sum := bus.Permissions{Publish: test.one}.With(bus.Permissions{Publish: test.other, Subscribe: test.other, Responses: &bus.ResponsePermission{}})
+			sum := bus.Permissions{Publish: test.one}.With(bus.Permissions{Publish: test.other, Subscribe: test.other,
+				Responses: &bus.ResponsePermission{}})
 			want := bus.Permissions{Publish: test.want, Subscribe: test.other, Responses: &bus.ResponsePermission{}}.With()
 			assert.Equal(t, want.String(), sum.String(), test.name)
 			assert.Len(t, sum.Publish, len(test.want), test.name)
@@ -114,10 +115,14 @@ func TestPermissions_WithResponses(t *testing.T) {
 	}{
 		{name: "neither"},
 		{"one", &responses{MaxMsgs: 1, Expires: time.Second}, nil, &responses{MaxMsgs: 1, Expires: time.Second}},
-		{"more", &responses{MaxMsgs: 1, Expires: time.Second}, &responses{MaxMsgs: 2, Expires: time.Minute}, &responses{MaxMsgs: 2, Expires: time.Minute}},
-		{"each in part", &responses{MaxMsgs: 9, Expires: time.Second}, &responses{MaxMsgs: 2, Expires: time.Minute}, &responses{MaxMsgs: 9, Expires: time.Minute}},
-		{"no limit", &responses{MaxMsgs: 1, Expires: time.Second}, &responses{MaxMsgs: -1, Expires: 10 * time.Minute}, &responses{MaxMsgs: -1, Expires: 10 * time.Minute}},
-		{"no end", &responses{MaxMsgs: 0, Expires: time.Hour}, &responses{MaxMsgs: 0, Expires: -1}, &responses{MaxMsgs: 0, Expires: -1}},
+		{"more", &responses{MaxMsgs: 1, Expires: time.Second}, &responses{MaxMsgs: 2, Expires: time.Minute},
+			&responses{MaxMsgs: 2, Expires: time.Minute}},
+		{"each in part", &responses{MaxMsgs: 9, Expires: time.Second}, &responses{MaxMsgs: 2, Expires: time.Minute},
+			&responses{MaxMsgs: 9, Expires: time.Minute}},
+		{"no limit", &responses{MaxMsgs: 1, Expires: time.Second}, &responses{MaxMsgs: -1, Expires: 10 * time.Minute},
+			&responses{MaxMsgs: -1, Expires: 10 * time.Minute}},
+		{"no end", &responses{MaxMsgs: 0, Expires: time.Hour}, &responses{MaxMsgs: 0, Expires: -1},
+			&responses{MaxMsgs: 0, Expires: -1}},
 		{"the broker's", &responses{}, &responses{MaxMsgs: 3, Expires: time.Minute}, &responses{MaxMsgs: 3}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -139,7 +144,8 @@ func TestNamedCallees(t *testing.T) {
 	for callee, want := range map[string][]string{
 		"products.example": {
 			"bus.443.example.products.|.>", "bus.443.example.products.*.|.>",
-			"bus.888.example.products.|.GET.allow", "bus.888.example.products.*.|.GET.allow", "bus.888.example.products.*.|.POST.cancel",
+			"bus.888.example.products.|.GET.allow", "bus.888.example.products.*.|.GET.allow",
+			"bus.888.example.products.*.|.POST.cancel",
 		},
 		"products.example:888": {"bus.888.example.products.|.>", "bus.888.example.products.*.|.>"},
 		"all":                  {"bus.888.all.|.GET.ping", "bus.888.all.|.GET.traffic"},
@@ -259,7 +265,8 @@ func newPlayers(t *testing.T, e *kit.Enforcing, through string, options []bus.Co
 	t.Helper()
 	p := &players{t: t, waitedFor: make(chan struct{}, 1)}
 	p.calculator = e.Connect(kit.CalculatorHost, options...)
-	kit.Serve(t, p.calculator, calculatorThatWaits{kit.Calculator{ID: p.calculator.ID()}, p.waitedFor}, bus.Method("Who", bus.NoQueue()))
+	kit.Serve(t, p.calculator, calculatorThatWaits{kit.Calculator{ID: p.calculator.ID()}, p.waitedFor},
+		bus.Method("Who", bus.NoQueue()))
 	p.shop = e.Connect(shopHost, append(slices.Clip(options), bus.WithURL(through))...)
 	p.shopkeeper = &shop{p.shop, make(chan struct{}, 1), make(chan error, 1)}
 	kit.Serve(t, p.shop, p.shopkeeper, bus.Method("Stock", bus.NoQueue()))
@@ -422,7 +429,8 @@ func TestPermissions_OfCallersOfAll(t *testing.T) {
 				})
 				waitedFor := make(chan struct{}, 1)
 				callees := e.Connect(kit.CalculatorHost, options...)
-				kit.Serve(t, callees, calculatorThatWaits{kit.Calculator{ID: callees.ID()}, waitedFor}, bus.Method("Who", bus.NoQueue()))
+				kit.Serve(t, callees, calculatorThatWaits{kit.Calculator{ID: callees.ID()}, waitedFor},
+					bus.Method("Who", bus.NoQueue()))
 				p := &players{t: t, caller: e.Connect("ingress", options...)}
 				p.expect(p.caller, "GET", kit.CalculatorURL+"/add?x=1&y=2", "", 200, `{"sum":3}`)
 				p.expect(p.caller, "GET", kit.CalculatorURL+"/nothing", "", 404, "nothing")
@@ -443,7 +451,8 @@ func TestPermissions_LostInstance(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			e := kit.NewEnforcing(t, map[string]string{
-				"clerk.example":  kit.PrintedFor(t, "clerk.example", options, func(conn *bus.Conn) { kit.Serve(t, conn, &clerk{}) }),
+				"clerk.example": kit.PrintedFor(t, "clerk.example", options,
+					func(conn *bus.Conn) { kit.Serve(t, conn, &clerk{}) }),
 				"caller.example": kit.PrintedFor(t, "caller.example", options, func(*bus.Conn) {}, "clerk.example"),
 			})
 			taker := e.Login("clerk.example")
@@ -607,7 +616,8 @@ func TestPermissions_AllowResponsesIsNeeded(t *testing.T) {
 		if shop.Allows(answer) {
 			t.Errorf("%s may answer what was never asked", user)
 		}
-		if refused := e.Login("caller.example").Publish("bus.443.example.shop.|.GET.buy", answer.Subject, "hello"); len(refused) != 0 {
+		if refused := e.Login("caller.example").Publish("bus.443.example.shop.|.GET.buy", answer.Subject,
+			"hello"); len(refused) != 0 {
 			t.Fatal(refused)
 		}
 		if got := shop.Allows(answer); got != want {

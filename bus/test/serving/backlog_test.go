@@ -94,7 +94,8 @@ func TestQueue_FreesASlotBeforeAMulticastResponse(t *testing.T) {
 		callee, caller := w.Connect(kit.CalculatorHost, bus.WithMaxHandlers(1)), w.Connect("caller.example")
 		kit.Serve(t, callee, kit.Calculator{ID: callee.ID()}, bus.Method("Who", bus.NoQueue()))
 		for range 300 {
-			for response, err := range caller.Multicast(kit.MustRequest(t, "https://"+callee.ID()+"."+kit.CalculatorHost+"/who")) {
+			for response, err := range caller.Multicast(kit.MustRequest(t,
+				"https://"+callee.ID()+"."+kit.CalculatorHost+"/who")) {
 				require.NoError(t, err)
 				require.Equal(t, 200, response.StatusCode)
 			}
@@ -131,7 +132,8 @@ func TestBodyLimits(t *testing.T) {
 	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
 		conn := w.Connect("echo.example")
 		kit.Serve(t, conn, kit.Echo{}, bus.MaxBodyBytes(100))
-		err := conn.Handle("POST", "/web", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), bus.MaxBodyBytes(200))
+		err := conn.Handle("POST", "/web", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}),
+			bus.MaxBodyBytes(200))
 		require.NoError(t, err)
 		for path, limit := range map[string]int{"/echo": 100, "/web": 200} {
 			for _, size := range []int{limit, limit + 1} {

@@ -115,7 +115,8 @@ func TestClose_ReplacedInstanceLosesNothing(t *testing.T) {
 			calls.Go(func() {
 				for !stop.Load() {
 					var out struct{ Sum int }
-					if err := caller.Call(t.Context(), kit.CalculatorURL+"/add", bus.Args{"x": 1, "y": 2}, &out); err != nil || out.Sum != 3 {
+					if err := caller.Call(t.Context(), kit.CalculatorURL+"/add", bus.Args{"x": 1, "y": 2}, &out); err != nil ||
+						out.Sum != 3 {
 						t.Errorf("lost: %v", err)
 						return
 					}
@@ -468,7 +469,8 @@ func TestClose_SendsLargeResponses(t *testing.T) {
 // same subscriptions, and neither waits for the other.
 func TestClose_WhileServing(t *testing.T) {
 	t.Parallel()
-	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) { // so a slow machine is not taken for a broker that holds up Close
+	// so a slow machine is not taken for a broker that holds up Close
+	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
 		w := &kit.World{Bus: b, Transport: bus.WithoutShortCircuit()}
 		var all sync.WaitGroup
 		for range 2 {
@@ -577,7 +579,8 @@ func TestClose_ManyHandlersThatExit(t *testing.T) {
 		var calling sync.WaitGroup
 		for range 200 {
 			calling.Go(func() {
-				if err := caller.Call(t.Context(), "https://exit.example/exit", nil, nil); bus.StatusOf(err) != http.StatusInternalServerError {
+				if err := caller.Call(t.Context(), "https://exit.example/exit", nil,
+					nil); bus.StatusOf(err) != http.StatusInternalServerError {
 					t.Errorf("one that exits: %v", err)
 				}
 			})

@@ -29,7 +29,8 @@ func TestDetour(t *testing.T) {
 	t.Parallel()
 	i := kit.NewIssuer(t)
 	files := http.FileServerFS(fstest.MapFS{
-		"open.txt": {Data: []byte("open")}, "dir/b.txt": {Data: []byte("open")}, "private/x": {Data: []byte("secret")}, "one.txt": {Data: []byte("secret")},
+		"open.txt": {Data: []byte("open")}, "dir/b.txt": {Data: []byte("open")}, "private/x": {Data: []byte("secret")},
+		"one.txt": {Data: []byte("secret")},
 	})
 	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
 		callee, caller := w.Connect("files.example", i.Trust()), w.Connect("caller.example")
@@ -81,7 +82,8 @@ func TestDetour(t *testing.T) {
 			"/files/private/x": 200, "/files/private//x": 200, "/files/private/y/../x": 200,
 			"/files/private/../dir/b.txt": 404, // which asks for other claims
 		} {
-			request, err := http.NewRequestWithContext(bus.WithActor(t.Context(), i.Keeper()), http.MethodGet, "https://files.example"+path, http.NoBody)
+			request, err := http.NewRequestWithContext(bus.WithActor(t.Context(), i.Keeper()), http.MethodGet,
+				"https://files.example"+path, http.NoBody)
 			require.NoError(t, err)
 			response, err := keeper.Do(request)
 			require.NoError(t, err, "%s for a keeper", path)
@@ -109,9 +111,11 @@ func TestHandle_OpenMethods(t *testing.T) {
 		{"any method", route{"GET", narrow, guarded}, route{"*", wide, nil}, route{}, others},
 		{"below a parameter", route{"GET", "/files/a.txt", guarded}, route{"*", "/files/{name}", nil}, route{}, others},
 		{"one method", route{"GET", narrow, guarded}, route{"POST", wide, nil}, route{}, "POST"},
-		{"other claims", route{"GET", narrow, guarded}, route{"POST", wide, []bus.HandleOption{bus.RequireClaims("true")}}, route{}, "POST"},
+		{"other claims", route{"GET", narrow, guarded}, route{"POST", wide, []bus.HandleOption{bus.RequireClaims("true")}},
+			route{}, "POST"},
 		{"reading", route{"POST", narrow, guarded}, route{"*", wide, nil}, route{}, "DELETE, GET, HEAD, OPTIONS, PATCH, PUT"},
-		{"a third covers one", route{"GET", narrow, guarded}, route{"*", wide, nil}, route{"POST", narrow, guarded}, "DELETE, OPTIONS, PATCH, PUT"},
+		{"a third covers one", route{"GET", narrow, guarded}, route{"*", wide, nil}, route{"POST", narrow, guarded},
+			"DELETE, OPTIONS, PATCH, PUT"},
 		{"a third covers it", route{"GET", narrow, guarded}, route{"POST", wide, nil}, route{"*", narrow, guarded}, ""},
 		{"the same claims", route{"GET", narrow, guarded}, route{"*", wide, guarded}, route{}, ""},
 		{"all methods guarded", route{"*", narrow, guarded}, route{"*", wide, nil}, route{}, ""},

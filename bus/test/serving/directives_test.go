@@ -26,13 +26,16 @@ func TestServe_NearDirectives(t *testing.T) {
 	conn := kit.NewBus(t).Connect("notes.example")
 	for _, each := range reflectapi.Directives() {
 		text := each.Name[len(reflectapi.DirectivePrefix):] + " " + cmp.Or(each.Example, "Client")
-		for _, written := range []string{"// busline:" + text, "//busline: " + text, "//Busline:" + text, "//busline-" + text, "//busline " + text, "/* busline:" + text + " */"} {
+		for _, written := range []string{"// busline:" + text, "//busline: " + text, "//Busline:" + text, "//busline-" + text,
+			"//busline " + text, "/* busline:" + text + " */"} {
 			said := `which declares nothing: write //busline:` + text
-			ofMethod := fstest.MapFS{"notes.go": {Data: []byte("package serving_test\n\ntype noted interface {\n" + written + "\nNote(id int) error\n}\n")}}
+			ofMethod := fstest.MapFS{"notes.go": {Data: []byte("package serving_test\n\ntype noted interface {\n" + written +
+				"\nNote(id int) error\n}\n")}}
 			err := bus.Serve[noted](conn, notepad{}, bus.SourceFS(ofMethod))
 			assert.ErrorContains(t, err, "notes.go:5: its comment has ", written)
 			assert.ErrorContains(t, err, said, written)
-			ofType := fstest.MapFS{"notes.go": {Data: []byte("package serving_test\n\n" + written + "\ntype noted interface { Note(id int) error }\n")}}
+			ofType := fstest.MapFS{"notes.go": {Data: []byte("package serving_test\n\n" + written +
+				"\ntype noted interface { Note(id int) error }\n")}}
 			err = bus.Serve[noted](conn, notepad{}, bus.SourceFS(ofType))
 			assert.ErrorContains(t, err, "notes.go:3: its comment has ", written)
 			assert.ErrorContains(t, err, said, written)

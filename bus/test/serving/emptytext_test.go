@@ -62,7 +62,8 @@ func TestDefault_EmptyText(t *testing.T) {
 			empty, byNames any
 		}{
 			{"GET https://shelves.example/shelves", bus.Args{}, state{}, bus.Args{"state": ""}},
-			{"PUT https://shelves.example/shelves/{id}", bus.Args{"id": 1, "httpRequestBody": []int{2}}, update{ID: 1}, bus.Args{"id": 1, "httpRequestBody": []int{2}, "state": ""}},
+			{"PUT https://shelves.example/shelves/{id}", bus.Args{"id": 1, "httpRequestBody": []int{2}}, update{ID: 1},
+				bus.Args{"id": 1, "httpRequestBody": []int{2}, "state": ""}},
 		} {
 			var got string
 			require.NoError(t, caller.Call(t.Context(), test.address, test.missing, &got))

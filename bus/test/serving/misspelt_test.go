@@ -26,7 +26,8 @@ func (pages) Page(limit int, sortBy string) (titles []string, total int) {
 func misspelt() map[string]func(conn *bus.Conn, method string, result any) error {
 	return map[string]func(conn *bus.Conn, method string, result any) error{
 		"by name": func(conn *bus.Conn, method string, result any) error {
-			return conn.Call(context.Background(), method+" https://shelf.example/page", bus.Args{"limt": 5, "other": true}, result)
+			return conn.Call(context.Background(), method+" https://shelf.example/page",
+				bus.Args{"limt": 5, "other": true}, result)
 		},
 		"by struct": func(conn *bus.Conn, method string, result any) error {
 			return conn.Call(context.Background(), method+" https://shelf.example/page", struct {
@@ -108,7 +109,8 @@ func TestMisspelt_Path(t *testing.T) {
 	conn := b.Connect("pages.example")
 	require.NoError(t, bus.Serve(conn, pages{}))
 	for _, path := range []string{"/secret", "/hidden", "/books/{id}"} {
-		options := map[string][]bus.HandleOption{"/secret": {bus.RequireClaims("true")}, "/hidden": {bus.Undocumented()}}[path]
+		options := map[string][]bus.HandleOption{"/secret": {bus.RequireClaims("true")},
+			"/hidden": {bus.Undocumented()}}[path]
 		require.NoError(t, conn.Handle(http.MethodGet, path, http.NotFoundHandler(), options...))
 	}
 	for _, transport := range [][]bus.ConnectOption{nil, {bus.WithoutShortCircuit()}} {
@@ -137,7 +139,8 @@ func TestMisspelt_Variable(t *testing.T) {
 	for range 2 {
 		kit.CloseConn(t, b.Connect("caller.example", bus.WithLogger(zerolog.New(log))))
 	}
-	assert.Equal(t, 1, log.Count("the environment variable BUS_NATS_ULR is unknown, and ignored; did you mean BUS_NATS_URL?"), log)
+	assert.Equal(t, 1,
+		log.Count("the environment variable BUS_NATS_ULR is unknown, and ignored; did you mean BUS_NATS_URL?"), log)
 	assert.Zero(t, log.Count("ANOTHER"), log)
 	assert.Zero(t, log.Count("BUS_NATS_PORT"), log)
 }

@@ -88,13 +88,19 @@ func TestMistakes_Serve(t *testing.T) {
 		said  string
 	}{
 		{"requestBody", func() error { return bus.Serve(conn, shortName{}) },
-			"method Create: requestBody is an ordinary name here: write httpRequestBody, or say that RPC is meant, with bus.RPC() or with //busline:route POST /create in its interface"},
+			"method Create: requestBody is an ordinary name here: write httpRequestBody, or say that RPC is meant, " +
+				"with bus.RPC() or with //busline:route POST /create in its interface"},
 		{"statusCode", func() error { return bus.Serve(conn, shortStatus{}) },
-			"method Update: statusCode is an ordinary name here: write httpStatusCode, or say that RPC is meant, with bus.RPC() or with //busline:route POST /update in its interface"},
+			"method Update: statusCode is an ordinary name here: write httpStatusCode, or say that RPC is meant, " +
+				"with bus.RPC() or with //busline:route POST /update in its interface"},
 		{"a resource as a plain result", func() error { return bus.Serve(conn, plainResource{}) },
-			"method Read: is named like REST, and would be served as RPC at /read: for GET /plain-resources/{id} name its result httpResponseBody, or say that RPC is meant, with bus.RPC() or with //busline:route POST /read in its interface"},
+			"method Read: is named like REST, and would be served as RPC at /read: for GET /plain-resources/{id} name its " +
+				"result httpResponseBody, or say that RPC is meant, with bus.RPC() or with //busline:route POST /read in its " +
+				"interface"},
 		{"a resource as a plain argument", func() error { return bus.Serve(conn, plainCreate{}) },
-			"method Create: is named like REST, and would be served as RPC at /create: for POST /plain-creates name its argument httpRequestBody, or say that RPC is meant, with bus.RPC() or with //busline:route POST /create in its interface"},
+			"method Create: is named like REST, and would be served as RPC at /create: for POST /plain-creates name its " +
+				"argument httpRequestBody, or say that RPC is meant, with bus.RPC() or with //busline:route POST /create in its " +
+				"interface"},
 		{"small letters", func() error { return bus.Serve(conn, smallLetters{}) },
 			"method Read: httpresponsebody has no meaning in this spelling: write httpResponseBody"},
 		{"a value without the methods of its pointer", func() error { return bus.Serve(conn, valueReceiver{}) },
@@ -106,25 +112,40 @@ func TestMistakes_Serve(t *testing.T) {
 		{"a keyword in a tag, misspelled", func() error { return bus.Serve(conn, mistagged{}) },
 			`method Order: argument line: field serving_test.misspelledTag.Price: jsonschema "minimun=1": is not a keyword; use one of required, nullable, title, description, multipleOf, minimum, maximum, exclusiveMaximum, exclusiveMinimum, default, example, enum`},
 		{"a default that is not applied", func() error { return bus.Serve(conn, defaulted{}) },
-			"method Order: argument line: field serving_test.deadDefault.Size: default=20 is not applied, because a missing value is 0: remove it from the tag, or make the field a pointer and set the default in code when it is nil"},
+			"method Order: argument line: field serving_test.deadDefault.Size: default=20 is not applied, " +
+				"because a missing value is 0: remove it from the tag, or make the field a pointer and set the default in code " +
+				"when it is nil"},
 		{"arguments without names", func() error { return bus.Serve(conn, withoutNames{}) },
 			`method Add: arguments 1 and 2 are unnamed in mistakes_test.go: name them, as in (a int, b int), or give them with bus.ParamNames("Add", …)`},
-		{"an option of a misspelled method", func() error { return bus.Serve(conn, adder{}, bus.Method("Ad", bus.NoQueue())) },
+		{"an option of a misspelled method", func() error {
+			return bus.Serve(conn, adder{}, bus.Method("Ad", bus.NoQueue()))
+		},
 			"method Ad: has options, but the service has no such method; it has Add"},
 		{"a collection of no method", func() error { return bus.Serve(conn, adder{}, bus.Resource("sums")) },
 			"the collection sums is of no use: no method is a bare verb that is served as REST"},
 		{"a path that its client does not call", func() error {
 			return bus.Serve[goodsWithPages](conn, goodsStore{}, bus.Method("List", bus.Path("/all")))
 		},
-			"method List: an option serves it as GET /all on port 443, but its generated client calls GET /goods-with-pages on port 443: leave the option out, or declare it in the interface with //busline:route GET /all and run go generate"},
-		{"a port that its client does not call", func() error { return bus.Serve[goodsWithPages](conn, goodsStore{}, bus.Port(444)) },
-			"method List: an option serves it as GET /goods-with-pages on port 444, but its generated client calls GET /goods-with-pages on port 443: leave the option out, or declare it in the interface with //busline:port 444 and run go generate"},
-		{"a collection that its client does not call", func() error { return bus.Serve[goodsWithPages](conn, goodsStore{}, bus.Resource("goods")) },
-			"method List: an option serves it as GET /goods on port 443, but its generated client calls GET /goods-with-pages on port 443: leave the option out, or declare it in the interface with //busline:route GET /goods and run go generate"},
+			"method List: an option serves it as GET /all on port 443, but its generated client calls GET /goods-with-pages " +
+				"on port 443: leave the option out, or declare it in the interface with //busline:route GET /all and run go " +
+				"generate"},
+		{"a port that its client does not call", func() error {
+			return bus.Serve[goodsWithPages](conn, goodsStore{}, bus.Port(444))
+		},
+			"method List: an option serves it as GET /goods-with-pages on port 444, but its generated client calls GET " +
+				"/goods-with-pages on port 443: leave the option out, or declare it in the interface with //busline:port 444 and " +
+				"run go generate"},
+		{"a collection that its client does not call",
+			func() error { return bus.Serve[goodsWithPages](conn, goodsStore{}, bus.Resource("goods")) },
+			"method List: an option serves it as GET /goods on port 443, but its generated client calls GET /goods-with-pages " +
+				"on port 443: leave the option out, or declare it in the interface with //busline:route GET /goods and run go " +
+				"generate"},
 		{"without the interface of its client", func() error {
 			return bus.Serve(conn, onlyList{}, bus.ParamNames("List", "filter, size", "httpResponseBody"))
 		},
-			"method List is List(filter string, size int) (httpResponseBody []good), but List(filter string, limit int) (httpResponseBody []good) for the clients of serving_test.goodsWithPages, and what has another name gets lost: give the interface as the type parameter, [serving_test.goodsWithPages], or use the same names"},
+			"method List is List(filter string, size int) (httpResponseBody []good), but List(filter string, " +
+				"limit int) (httpResponseBody []good) for the clients of serving_test.goodsWithPages, and what has another name " +
+				"gets lost: give the interface as the type parameter, [serving_test.goodsWithPages], or use the same names"},
 	} {
 		t.Run(mistake.name, func(t *testing.T) {
 			err := mistake.serve()
@@ -151,7 +172,8 @@ func TestMistakes_Call(t *testing.T) {
 		Filter string `json:"filter"`
 		Limit  int    `json:"limit"`
 	}
-	list := bus.NewOperation[limited, []good](caller, "GET https://shop.example/goods-with-pages").DeclaredBy("shop.Goods.List")
+	list := bus.NewOperation[limited, []good](caller,
+		"GET https://shop.example/goods-with-pages").DeclaredBy("shop.Goods.List")
 	elsewhere := bus.NewOperation[limited, []good](caller, "GET https://today.example/goods").DeclaredBy("shop.Goods.Find")
 	for _, mistake := range []struct {
 		name string
@@ -167,7 +189,8 @@ func TestMistakes_Call(t *testing.T) {
 			_, err := elsewhere.Call(t.Context(), limited{})
 			return err
 		},
-			"404 today.example serves nothing at /goods on port 443; shop.Goods.Find is GET /goods for the caller, and the service serves Find as POST /find on port 443: let both use one version of the interface"},
+			"404 today.example serves nothing at /goods on port 443; shop.Goods.Find is GET /goods for the caller, " +
+				"and the service serves Find as POST /find on port 443: let both use one version of the interface"},
 		{"a name in another case", func() error {
 			return caller.Call(t.Context(), "https://calculator.example/add", bus.Args{"X": 1, "y": 2}, nil)
 		},
@@ -185,12 +208,14 @@ func TestMistakes_Call(t *testing.T) {
 		{"an argument without a tag", func() error {
 			return caller.Call(t.Context(), "https://calculator.example/add", struct{ X int }{1}, nil)
 		},
-			"400 field X of struct { X int } has no json tag and would be sent as \"X\": tag it with the name of the argument, such as `json:\"x\"`"},
+			"400 field X of struct { X int } has no json tag and would be sent as \"X\": tag it with the name of the " +
+				"argument, such as `json:\"x\"`"},
 	} {
 		t.Run(mistake.name, func(t *testing.T) {
 			failed, ok := errors.AsType[*bus.Error](mistake.call())
 			require.True(t, ok)
-			assert.Equal(t, mistake.said, fmt.Sprint(failed.Status, " ", strings.ReplaceAll(failed.Detail, " in plane "+b.Plane(), "")))
+			assert.Equal(t, mistake.said, fmt.Sprint(failed.Status, " ",
+				strings.ReplaceAll(failed.Detail, " in plane "+b.Plane(), "")))
 		})
 	}
 }

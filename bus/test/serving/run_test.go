@@ -44,7 +44,8 @@ type running struct {
 	err  chan error
 }
 
-func startProgram(t *testing.T, b *bustest.Bus, start func(context.Context, *bus.Conn) error, options ...bus.RunOption) *running {
+func startProgram(t *testing.T, b *bustest.Bus, start func(context.Context, *bus.Conn) error,
+	options ...bus.RunOption) *running {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	p := &running{log: new(kit.Lines), stop: stop, err: make(chan error, 1)}
@@ -163,11 +164,16 @@ func TestRun_BadOptions(t *testing.T) {
 	}{
 		{"no start", nil, bus.WithVersion("1"), "run sleeper.example: start is nil: pass a function that calls bus.Serve"},
 		{"a nil option", serveSleeper, nil, "run sleeper.example: option 1 is nil: leave it out"},
-		{"a nil option of Connect", serveSleeper, bus.ConnectOption(nil), "run sleeper.example: option 1 is nil: leave it out"},
-		{"a nil option of several", serveSleeper, bus.WithOptions(bus.WithVersion("1"), nil), "connect sleeper.example: bus.WithOptions: option 2 is nil: leave it out"},
-		{"no time to close", serveSleeper, bus.WithCloseTimeout(0), "run sleeper.example: close timeout 0s is too short: set a time above zero with bus.WithCloseTimeout"},
-		{"a bad address", serveSleeper, bus.WithProbes("8081"), "run sleeper.example: bus.WithProbes: listen tcp: address 8081: missing port in address"},
-		{"a bad plane", serveSleeper, bus.WithPlane("a.b"), `connect sleeper.example: plane "a.b" (BUS_PLANE or bus.WithPlane)`},
+		{"a nil option of Connect", serveSleeper, bus.ConnectOption(nil),
+			"run sleeper.example: option 1 is nil: leave it out"},
+		{"a nil option of several", serveSleeper, bus.WithOptions(bus.WithVersion("1"), nil),
+			"connect sleeper.example: bus.WithOptions: option 2 is nil: leave it out"},
+		{"no time to close", serveSleeper, bus.WithCloseTimeout(0),
+			"run sleeper.example: close timeout 0s is too short: set a time above zero with bus.WithCloseTimeout"},
+		{"a bad address", serveSleeper, bus.WithProbes("8081"),
+			"run sleeper.example: bus.WithProbes: listen tcp: address 8081: missing port in address"},
+		{"a bad plane", serveSleeper, bus.WithPlane("a.b"),
+			`connect sleeper.example: plane "a.b" (BUS_PLANE or bus.WithPlane)`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -262,12 +268,14 @@ func TestRun_StopsWhileWaiting(t *testing.T) {
 	defer stop()
 	ended := make(chan error, 1)
 	go func() {
-		ended <- bus.Run(ctx, "sleeper.example", never, bus.WithURL("nats://"+kit.FreeAddress(t)), bus.WithLogger(zerolog.New(waits)))
+		ended <- bus.Run(ctx, "sleeper.example", never, bus.WithURL("nats://"+kit.FreeAddress(t)),
+			bus.WithLogger(zerolog.New(waits)))
 	}()
 	<-waits.seen
 	stop()
 	require.NoError(t, <-ended)
-	err := bus.Run(t.Context(), "sleeper.example", never, bus.WithURL("nats://"+kit.FreeAddress(t)), bus.WithConnectTimeout(0))
+	err := bus.Run(t.Context(), "sleeper.example", never, bus.WithURL("nats://"+kit.FreeAddress(t)),
+		bus.WithConnectTimeout(0))
 	assert.ErrorContains(t, err, "connect sleeper.example: no broker at")
 }
 
@@ -281,7 +289,8 @@ func TestRun_LosesConnection(t *testing.T) {
 		given.Close()
 		return nil
 	}, bus.WithNATS(given))
-	assert.ErrorContains(t, <-p.err, "run sleeper.example: the broker connection given with bus.WithNATS is closed, and does not come back")
+	assert.ErrorContains(t, <-p.err,
+		"run sleeper.example: the broker connection given with bus.WithNATS is closed, and does not come back")
 }
 
 // TestRun_Nested holds that the program in start is closed first.

@@ -52,9 +52,14 @@ func TestServe_Refuses(t *testing.T) {
 		register func() error
 		told     string
 	}{
-		{"twice", func() error { return bus.Serve(conn, kit.Calculator{}) }, "Calculator.Add is served by this connection already, as GET /add on port 443: serve it once, or give one of them another path\nCalculator."},
+		{"twice", func() error { return bus.Serve(conn, kit.Calculator{}) },
+			"Calculator.Add is served by this connection already, as GET /add on port 443: serve it once, " +
+				"or give one of them another path\nCalculator."},
 		{"a handler on a function",
-			func() error { return conn.Handle("GET", "/add", handler) }, "GET /add and Calculator.Add both serve GET /add on port 443",
+			func() error {
+				return conn.Handle("GET", "/add",
+					handler)
+			}, "GET /add and Calculator.Add both serve GET /add on port 443",
 		},
 		{"parameters alike", func() error {
 			if err := conn.Handle("GET", "/x/{a}", handler); err != nil {
@@ -71,10 +76,12 @@ func TestServe_Refuses(t *testing.T) {
 		},
 		{"bad path", func() error { return bus.Serve(conn, kit.Relay{}, bus.Method("Pass", bus.Path("pass"))) }, "pass"},
 		{"a colon", func() error { return conn.Handle("GET", "/:id", handler) }, "write {id} for a parameter"},
-		{"a query", func() error { return bus.Serve(conn, kit.Relay{}, bus.Method("Pass", bus.Path("/pass?x=1"))) }, `ends before "?"`},
+		{"a query", func() error { return bus.Serve(conn, kit.Relay{}, bus.Method("Pass", bus.Path("/pass?x=1"))) },
+			`ends before "?"`},
 		{"bad method", func() error { return conn.Handle("get", "/y", handler) }, "capital"},
 		{"HEAD", func() error { return conn.Handle("HEAD", "/y", handler) }, "serve GET"},
-		{"endless path", func() error { return conn.Handle("GET", "/"+strings.Repeat("a", 5000), handler) }, "shorten the path"},
+		{"endless path", func() error { return conn.Handle("GET", "/"+strings.Repeat("a", 5000), handler) },
+			"shorten the path"},
 		{"conflict elsewhere", func() error {
 			if err := conn.Handle("GET", "/z", handler, bus.Port(7777)); err != nil {
 				return err
@@ -83,7 +90,10 @@ func TestServe_Refuses(t *testing.T) {
 		}, "Twins.Two and Twins.One both serve GET /one on port 7778"},
 		{"nil handler", func() error { return conn.Handle("GET", "/y", nil) }, "the handler is nil"},
 		{"nil function",
-			func() error { return conn.Handle("GET", "/y", http.HandlerFunc(nil)) }, "handle GET /y on calculator.example: the handler is nil",
+			func() error {
+				return conn.Handle("GET", "/y",
+					http.HandlerFunc(nil))
+			}, "handle GET /y on calculator.example: the handler is nil",
 		},
 		{"wrong names",
 			func() error { return bus.Serve(conn, kit.Relay{}, bus.ParamNames("Pass", "a, b", "depth, budget")) }, "Pass",
@@ -96,7 +106,8 @@ func TestServe_Refuses(t *testing.T) {
 	}
 	// nothing of what failed is left behind
 	kit.Serve(t, conn, kit.Relay{})
-	if _, body := kit.Do(t, conn, "GET", kit.CalculatorURL+":888/ping", "", ""); !strings.Contains(body, `"ports":[443,7777],"digest":"`) {
+	if _, body := kit.Do(t, conn, "GET", kit.CalculatorURL+":888/ping", "", ""); !strings.Contains(body,
+		`"ports":[443,7777],"digest":"`) {
 		t.Errorf("ping tells %s", body)
 	}
 }
@@ -113,7 +124,8 @@ func TestConnect_Errors(t *testing.T) {
 	_, err := bus.Connect(t.Context(), "x.example", bus.WithBroker(b.Broker()), bus.WithPlane("a.b"))
 	assert.ErrorContains(t, err, "BUS_PLANE", "plane")
 	for told, option := range map[string]bus.ConnectOption{
-		"BUS_BASE_URL": bus.WithBaseURL("nowhere"), "bus.WithMaxHandlers": bus.WithMaxHandlers(0), "bus.WithAckWait": bus.WithAckWait(0),
+		"BUS_BASE_URL": bus.WithBaseURL("nowhere"), "bus.WithMaxHandlers": bus.WithMaxHandlers(0),
+		"bus.WithAckWait": bus.WithAckWait(0),
 		"connect timeout -1ns is below zero: set how long to try with bus.WithConnectTimeout, or 0 to try once": bus.WithConnectTimeout(-1),
 		"message limit of 65535 bytes is out of range: set 65536 to 536870912 with bus.WithMaxMessageBytes":     bus.WithMaxMessageBytes(64<<10 - 1),
 		"message limit of 536870913 bytes": bus.WithMaxMessageBytes(512<<20 + 1),
@@ -123,7 +135,8 @@ func TestConnect_Errors(t *testing.T) {
 		_, err = bus.Connect(t.Context(), "x.example", bus.WithBroker(b.Broker()), option)
 		assert.ErrorContains(t, err, told)
 	}
-	_, err = bus.Connect(t.Context(), "x.example", bus.WithURL("nats://user:secret@127.0.0.1:1"), bus.WithConnectTimeout(time.Millisecond))
+	_, err = bus.Connect(t.Context(), "x.example", bus.WithURL("nats://user:secret@127.0.0.1:1"),
+		bus.WithConnectTimeout(time.Millisecond))
 	require.ErrorContains(t, err, "no broker at nats://127.0.0.1:1: ", "no broker")
 	assert.True(t, strings.HasSuffix(err.Error(), "; start one, or set BUS_NATS_URL or bus.WithURL"), err.Error())
 	assert.NotContains(t, err.Error(), "secret", "no broker")
@@ -159,11 +172,15 @@ func TestServe_RefusesWhatIsNotMeant(t *testing.T) {
 	conn := bustest.New(t).Connect("store.example")
 	var lines []string
 	for _, method := range []string{"Close", "MarshalText", "Reset", "ServeHTTP", "Shutdown", "Start", "String"} {
-		lines = append(lines, fmt.Sprintf("method %[1]s would be served to callers: leave it out with bus.ExcludeMethods(%[1]q), or add bus.Method(%[1]q) if that is intended", method))
+		lines = append(lines, fmt.Sprintf("method %[1]s would be served to callers: "+
+			"leave it out with bus.ExcludeMethods(%[1]q), or add bus.Method(%[1]q) if that is intended", method))
 	}
-	require.EqualError(t, bus.Serve(conn, new(store)), "serve *serving_test.store on store.example: "+strings.Join(lines, "\n"))
+	require.EqualError(t, bus.Serve(conn, new(store)),
+		"serve *serving_test.store on store.example: "+strings.Join(lines, "\n"))
 	require.NoError(t, bus.Serve[shelfAPI](conn, new(store)))
-	require.NoError(t, bus.Serve(conn, new(store), bus.Port(445), bus.ExcludeMethods("Close", "String", "MarshalText", "Start"), bus.Method("Shutdown"), bus.Method("Reset"), bus.Method("ServeHTTP")))
+	require.NoError(t, bus.Serve(conn, new(store), bus.Port(445),
+		bus.ExcludeMethods("Close", "String", "MarshalText", "Start"), bus.Method("Shutdown"), bus.Method("Reset"),
+		bus.Method("ServeHTTP")))
 }
 
 // TestServe_RefusesHandlers serves what Conn.Handle is for.
@@ -172,7 +189,8 @@ func TestServe_RefusesHandlers(t *testing.T) {
 	conn := bustest.New(t).Connect("web.example")
 	for _, err := range []error{bus.Serve(conn, http.NotFoundHandler()), bus.Serve(conn, http.NewServeMux())} {
 		require.Error(t, err)
-		assert.True(t, strings.HasSuffix(err.Error(), " on web.example: an http.Handler is no service, and would be at /serve-http alone: use Conn.Handle"), err.Error())
+		assert.True(t, strings.HasSuffix(err.Error(),
+			" on web.example: an http.Handler is no service, and would be at /serve-http alone: use Conn.Handle"), err.Error())
 	}
 }
 
@@ -347,7 +365,8 @@ func TestArguments_HaveTags(t *testing.T) {
 func TestError_OfInternalPackage(t *testing.T) {
 	t.Parallel()
 	full := internalstatus.Error{
-		Status: 503, Detail: "too busy", Host: "bytes.example", ID: "b1aaaaaaaa", MsgID: "m1", Executed: internalstatus.ExecutedNo,
+		Status: 503, Detail: "too busy", Host: "bytes.example", ID: "b1aaaaaaaa", MsgID: "m1",
+		Executed:   internalstatus.ExecutedNo,
 		RetryAfter: time.Second, Internal: true, Cause: stream.ErrMemoryFull,
 	}
 	for detail, err := range map[string]error{
@@ -375,9 +394,11 @@ func TestError_OfInternalPackage(t *testing.T) {
 func TestExecuted_Values(t *testing.T) {
 	t.Parallel()
 	for below, want := range map[internalstatus.Executed]bus.Executed{
-		internalstatus.ExecutedUnknown: bus.ExecutedUnknown, internalstatus.ExecutedNo: bus.ExecutedNo, internalstatus.ExecutedYes: bus.ExecutedYes,
+		internalstatus.ExecutedUnknown: bus.ExecutedUnknown, internalstatus.ExecutedNo: bus.ExecutedNo,
+		internalstatus.ExecutedYes: bus.ExecutedYes,
 	} {
-		failed, _ := errors.AsType[*bus.Error](bus.ErrorWithDetails(&internalstatus.Error{Status: 503, Executed: below}, "", nil))
+		failed, _ := errors.AsType[*bus.Error](bus.ErrorWithDetails(&internalstatus.Error{Status: 503, Executed: below},
+			"", nil))
 		require.NotNil(t, failed, below)
 		assert.Equal(t, want, failed.Executed, below)
 	}
@@ -387,7 +408,8 @@ func TestExecuted_Values(t *testing.T) {
 func TestPostOnly(t *testing.T) {
 	t.Parallel()
 	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
-		kit.Serve(t, w.Connect(kit.CalculatorHost), kit.Calculator{}, bus.PostOnly(), bus.Method("Who", bus.HTTPMethod("GET")))
+		kit.Serve(t, w.Connect(kit.CalculatorHost), kit.Calculator{}, bus.PostOnly(),
+			bus.Method("Who", bus.HTTPMethod("GET")))
 		caller := w.Connect("caller.example")
 		for _, test := range []struct {
 			method, path string
@@ -396,7 +418,8 @@ func TestPostOnly(t *testing.T) {
 			{http.MethodPost, "/add", 200}, {http.MethodGet, "/add?x=1", 405}, {http.MethodHead, "/add", 405},
 			{http.MethodGet, "/who", 200}, {http.MethodPost, "/who", 405},
 		} {
-			if got := kit.StatusOf(t, t.Context(), caller, test.method, "https://"+kit.CalculatorHost+test.path); got != test.status {
+			if got := kit.StatusOf(t, t.Context(), caller, test.method,
+				"https://"+kit.CalculatorHost+test.path); got != test.status {
 				t.Errorf("%s %s: status %d, want %d", test.method, test.path, got, test.status)
 			}
 		}
@@ -441,7 +464,8 @@ func TestConstraints(t *testing.T) {
 	t.Parallel()
 	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
 		conn, caller := w.Connect("post.example"), w.Connect("caller.example")
-		kit.Serve(t, conn, post{}, bus.ParamNames("Send", "p", "weight"), bus.ParamNames("Print", "l", "text"), bus.ParamNames("Refund", "amount", "paid"))
+		kit.Serve(t, conn, post{}, bus.ParamNames("Send", "p", "weight"), bus.ParamNames("Print", "l", "text"),
+			bus.ParamNames("Refund", "amount", "paid"))
 		for _, call := range []struct {
 			name string
 			path string
@@ -452,7 +476,8 @@ func TestConstraints(t *testing.T) {
 			{"a struct", "/send", struct {
 				P parcel `json:"p"`
 			}{parcel{31, "A"}}, "p.street (body): expects at least 2 characters; p.weight (body): expects at most 30"},
-			{"arguments", "/send", bus.Args{"p": parcel{31, "A"}}, "p.street (body): expects at least 2 characters; p.weight (body): expects at most 30"},
+			{"arguments", "/send", bus.Args{"p": parcel{31, "A"}},
+				"p.street (body): expects at least 2 characters; p.weight (body): expects at most 30"},
 			{"missing", "/send", nil, "p (body): is missing"},
 			{"missing, in query", "/send?p.weight=3", nil, "p.street (query): is missing"},
 			{"text", "/print", struct {

@@ -52,13 +52,21 @@ func TestServe_NoStream(t *testing.T) {
 		err  error
 		want string
 	}{
-		{"an error beside it", bus.Serve(conn, beside{}), "method Watch: result changes is a stream, which has to be the only result: yield the error, and put all else into the elements; change it, or leave it out with bus.ExcludeMethods(\"Watch\")"},
-		{"no errors", bus.Serve(conn, withoutErrs{}), "method Watch: result 1 is an iterator that cannot fail, which a stream over the bus can: return an iter.Seq2[int, error]"},
-		{"a channel", bus.Serve(conn, channels{}), "method Watch: result changes is a channel, which cannot tell an error: for a stream return an iter.Seq2[int, error]"},
-		{"an argument", bus.Serve(conn, uploads{}), "method Add: argument numbers is an iterator, and callers cannot send a stream: take a slice"},
-		{"like REST", bus.Serve(conn, likeREST{}), "method List: is named like REST, but streams, which is for RPC style alone: give it another name"},
-		{"both styles", bus.Serve(conn, feed{}, bus.Method("Watch", bus.RPCAndREST())), "method Watch: streams, which is for RPC style alone: leave out bus.RPCAndREST"},
-		{"an event", events.Subscribe(conn, "shop.example", onStream{}), "OnOrdered: returns result, which no caller receives: return only an error"},
+		{"an error beside it", bus.Serve(conn, beside{}), "method Watch: result changes is a stream, " +
+			"which has to be the only result: yield the error, and put all else into the elements; change it, " +
+			"or leave it out with bus.ExcludeMethods(\"Watch\")"},
+		{"no errors", bus.Serve(conn, withoutErrs{}), "method Watch: result 1 is an iterator that cannot fail, " +
+			"which a stream over the bus can: return an iter.Seq2[int, error]"},
+		{"a channel", bus.Serve(conn, channels{}), "method Watch: result changes is a channel, which cannot tell an error: " +
+			"for a stream return an iter.Seq2[int, error]"},
+		{"an argument", bus.Serve(conn, uploads{}),
+			"method Add: argument numbers is an iterator, and callers cannot send a stream: take a slice"},
+		{"like REST", bus.Serve(conn, likeREST{}),
+			"method List: is named like REST, but streams, which is for RPC style alone: give it another name"},
+		{"both styles", bus.Serve(conn, feed{}, bus.Method("Watch", bus.RPCAndREST())),
+			"method Watch: streams, which is for RPC style alone: leave out bus.RPCAndREST"},
+		{"an event", events.Subscribe(conn, "shop.example", onStream{}),
+			"OnOrdered: returns result, which no caller receives: return only an error"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

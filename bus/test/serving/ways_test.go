@@ -131,9 +131,11 @@ func TestWays(t *testing.T) {
 	if err := bus.Serve(b.Connect("ways.example"), ways{}); err != nil {
 		t.Fatal(err)
 	}
-	w := waysTest{t, map[string]*bus.Conn{"broker": b.Connect("far.example", bus.WithoutShortCircuit()), "process": b.Connect("near.example")}}
+	w := waysTest{t, map[string]*bus.Conn{"broker": b.Connect("far.example", bus.WithoutShortCircuit()),
+		"process": b.Connect("near.example")}}
 
-	texts := []string{"", "tea", " ", "5", "null", "true", "a b&c=d+e%20;f", `"quoted"`, "{", "[1]", "é漢🙂", "on", "1e3", "2h", "a.b", "\x7f\n"}
+	texts := []string{"", "tea", " ", "5", "null", "true", "a b&c=d+e%20;f", `"quoted"`, "{", "[1]", "é漢🙂", "on", "1e3",
+		"2h", "a.b", "\x7f\n"}
 	goesThrough(w, "bool", false, true)
 	goesThrough(w, "int", 0, 5, -5, math.MaxInt, math.MinInt)
 	goesThrough(w, "int-small", int8(0), math.MaxInt8, math.MinInt8)
@@ -149,17 +151,20 @@ func TestWays(t *testing.T) {
 	goesThrough(w, "level", waysLevel(0), 3)
 	goesThrough(w, "colour", waysColour(""), "red", "7")
 	goesThrough(w, "bytes", []byte{}, []byte("tea"), []byte{0, 255, 254, 62, 63})
-	goesThrough(w, "time", time.Time{}, time.Date(2026, 11, 28, 12, 0, 0, 5, time.UTC), time.Date(2026, 11, 28, 12, 0, 0, 0, time.FixedZone("", -5400)))
+	goesThrough(w, "time", time.Time{}, time.Date(2026, 11, 28, 12, 0, 0, 5, time.UTC),
+		time.Date(2026, 11, 28, 12, 0, 0, 0, time.FixedZone("", -5400)))
 	goesThrough(w, "duration", time.Duration(0), time.Second, -time.Nanosecond, math.MaxInt64)
 	goesThrough(w, "span", waysSpan{}, waysSpan{5}, waysSpan{time.Hour})
 	goesThrough(w, "addr", netip.Addr{}, netip.MustParseAddr("10.1.2.3"), netip.MustParseAddr("fe80::1%eth0"))
 	goesThrough(w, "big", nil, big.NewInt(0), new(big.Int).Exp(big.NewInt(10), big.NewInt(40), nil))
 	goesThrough(w, "number", json.Number("0"), "1.50", "12345678901234567890123", "-1e400")
-	goesThrough(w, "raw", json.RawMessage("null"), json.RawMessage(`"5"`), json.RawMessage("5"), json.RawMessage(`{"a":[1,"x"]}`), json.RawMessage(`"tea"`))
+	goesThrough(w, "raw", json.RawMessage("null"), json.RawMessage(`"5"`), json.RawMessage("5"),
+		json.RawMessage(`{"a":[1,"x"]}`), json.RawMessage(`"tea"`))
 	goesThrough(w, "int-pointer", nil, new(int), new(-7))
 	goesThrough(w, "text-pointer", append(pointersTo(texts), nil)...)
 	goesThrough(w, "bool-pointer", nil, new(false), new(true))
-	goesThrough(w, "texts", []string{}, []string{"tea"}, []string{""}, []string{"", "a", ""}, []string{"a,b", "5", "null"}, texts)
+	goesThrough(w, "texts", []string{}, []string{"tea"}, []string{""}, []string{"", "a", ""},
+		[]string{"a,b", "5", "null"}, texts)
 	goesThrough(w, "ints", []int{}, []int{0}, []int{1, -2, math.MaxInt})
 	goesThrough(w, "bools", []bool{}, []bool{true, false})
 	goesThrough(w, "times", []time.Time{}, []time.Time{{}, time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)})
@@ -170,12 +175,14 @@ func TestWays(t *testing.T) {
 	goesThrough(w, "struct", waysInner{Tags: []string{}}, waysInner{5, []string{"", "a"}})
 	goesThrough(w, "struct-pointer", nil, &waysInner{5, []string{""}})
 	goesThrough(w, "structs", []waysInner{}, []waysInner{{1, []string{}}, {2, []string{"", "x"}}})
-	goesThrough(w, "structs-by-key", map[string]waysInner{}, map[string]waysInner{"a": {1, []string{""}}, "": {2, []string{}}})
+	goesThrough(w, "structs-by-key", map[string]waysInner{},
+		map[string]waysInner{"a": {1, []string{""}}, "": {2, []string{}}})
 	goesThrough(w, "nested", waysOuter{
 		waysInner: waysInner{1, []string{"a"}}, WaysPaging: &WaysPaging{2}, Name: "null", Inner: waysInner{2, []string{}},
 		Maybe: &waysInner{3, []string{""}}, Lines: []waysInner{{4, []string{}}}, By: map[string]int{"x": 1}, Any: "5",
 	})
-	anything := []any{nil, true, 5.0, 1e300, int64(math.MaxInt64), []any{}, []any{"5", 5.0, nil}, map[string]any{}, map[string]any{"a": "5"}}
+	anything := []any{nil, true, 5.0, 1e300, int64(math.MaxInt64), []any{}, []any{"5", 5.0, nil}, map[string]any{},
+		map[string]any{"a": "5"}}
 	for _, text := range texts {
 		anything = append(anything, text)
 	}
@@ -191,7 +198,8 @@ func TestWays_Texts(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := waysTest{t, nil}
-	conns := map[string]*bus.Conn{"broker": b.Connect("far.example", bus.WithoutShortCircuit()), "process": b.Connect("near.example")}
+	conns := map[string]*bus.Conn{"broker": b.Connect("far.example", bus.WithoutShortCircuit()),
+		"process": b.Connect("near.example")}
 	const noTime = "expects a date and time such as 2006-01-02T15:04:05Z (RFC 3339)"
 	for _, test := range []struct {
 		path, texts, body string // body is JSON of the argument, "" for none that means the same
@@ -229,11 +237,16 @@ func TestWays_Texts(t *testing.T) {
 		{"exact", "low=9007199254740993", `{"low":9007199254740993}`, `{"low":9007199254740993}`},
 		{"exact", "low=9007199254740992", `{"low":9007199254740992}`, "expects at least 9007199254740993"},
 		{"exact", "low=9007199254740992.0", `{"low":9007199254740992.0}`, "expects at least 9007199254740993"},
-		{"exact", "low=9007199254740993&one=9007199254740992", `{"low":9007199254740993,"one":9007199254740992}`, "expects 9007199254740993"},
-		{"exact", "low=9007199254740993&by=9007199254740992", `{"low":9007199254740993,"by":9007199254740992}`, "expects a multiple of 9007199254740993"},
-		{"exact", "low=9007199254740993&most=9007199254740992", `{"low":9007199254740993,"most":9007199254740992}`, "expects at most 9007199254740991"},
-		{"exact", "low=9007199254740993&ones=9007199254740992", `{"low":9007199254740993,"ones":[9007199254740992]}`, "expects 9007199254740993"},
-		{"exact", "low=9007199254740993&spelt=1.152921504606846976e18", `{"low":9007199254740993,"spelt":1.152921504606846976e18}`, "expects at least 1152921504606846977"},
+		{"exact", "low=9007199254740993&one=9007199254740992", `{"low":9007199254740993,"one":9007199254740992}`,
+			"expects 9007199254740993"},
+		{"exact", "low=9007199254740993&by=9007199254740992", `{"low":9007199254740993,"by":9007199254740992}`,
+			"expects a multiple of 9007199254740993"},
+		{"exact", "low=9007199254740993&most=9007199254740992", `{"low":9007199254740993,"most":9007199254740992}`,
+			"expects at most 9007199254740991"},
+		{"exact", "low=9007199254740993&ones=9007199254740992", `{"low":9007199254740993,"ones":[9007199254740992]}`,
+			"expects 9007199254740993"},
+		{"exact", "low=9007199254740993&spelt=1.152921504606846976e18",
+			`{"low":9007199254740993,"spelt":1.152921504606846976e18}`, "expects at least 1152921504606846977"},
 	} {
 		for where, conn := range conns {
 			expect := func(way, method, address, contentType, body string) {
@@ -288,7 +301,8 @@ func TestWays_Refusals(t *testing.T) {
 		t.Fatal(err)
 	}
 	far, near := b.Connect("far.example", bus.WithoutShortCircuit()), b.Connect("near.example")
-	given := []any{nil, true, 7, 300, -1, 1.5, 1e300, "", "tea", "5", "null", "{", []string{"a"}, []int{1}, []any{}, map[string]int{"n": 1}, map[string]string{"N": "1"}}
+	given := []any{nil, true, 7, 300, -1, 1.5, 1e300, "", "tea", "5", "null", "{", []string{"a"}, []int{1}, []any{},
+		map[string]int{"n": 1}, map[string]string{"N": "1"}}
 	for method := range reflect.TypeFor[ways]().Methods() {
 		path := restmap.Kebab(method.Name)
 		for _, value := range given {
@@ -302,7 +316,8 @@ func TestWays_Refusals(t *testing.T) {
 			}
 			want := outcome(far, http.MethodPost)
 			for way, got := range map[string]string{
-				"in the process": outcome(near, http.MethodPost), "with GET": outcome(far, http.MethodGet), "with GET in the process": outcome(near, http.MethodGet),
+				"in the process": outcome(near, http.MethodPost), "with GET": outcome(far, http.MethodGet),
+				"with GET in the process": outcome(near, http.MethodGet),
 			} {
 				isText := want == "400" && strings.Trim(got, `["]`) == fmt.Sprint(value)
 				if got != want && !isText {
@@ -368,7 +383,8 @@ func textOf[T any](value T) (values url.Values, exact bool) {
 	written := jsonOf(value)
 	var text string
 	var list []json.RawMessage
-	isText := t.Kind() != reflect.Interface && t != reflect.TypeFor[json.RawMessage]() && json.Unmarshal([]byte(written), &text) == nil
+	isText := t.Kind() != reflect.Interface && t != reflect.TypeFor[json.RawMessage]() &&
+		json.Unmarshal([]byte(written), &text) == nil
 	switch {
 	case written == "null":
 		return url.Values{}, true

@@ -155,8 +155,9 @@ func TestWeb_WrappersOfNetHTTP(t *testing.T) {
 			handler http.Handler
 			want    string
 		}{
-			"/slow":    {http.TimeoutHandler(http.HandlerFunc(slow), time.Millisecond, "too slow"), "503 too slow"},
-			"/soon":    {http.TimeoutHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { body(w) }), time.Hour, ""), "200 body"},
+			"/slow": {http.TimeoutHandler(http.HandlerFunc(slow), time.Millisecond, "too slow"), "503 too slow"},
+			"/soon": {http.TimeoutHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { body(w) }),
+				time.Hour, ""), "200 body"},
 			"/limited": {http.HandlerFunc(limited), "413 http: request body too large\n"},
 			"/server":  {http.HandlerFunc(server), "200 body"},
 		} {
@@ -241,14 +242,16 @@ func TestWeb_GuessedContentType(t *testing.T) {
 			handler http.HandlerFunc
 			want    []string
 		}{
-			"/text":   {func(w http.ResponseWriter, _ *http.Request) { body(w) }, []string{"text/plain; charset=utf-8"}},
-			"/zipped": {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(zipped)) }, []string{"application/x-gzip"}},
+			"/text": {func(w http.ResponseWriter, _ *http.Request) { body(w) }, []string{"text/plain; charset=utf-8"}},
+			"/zipped": {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(zipped)) },
+				[]string{"application/x-gzip"}},
 			"/encoded": {func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Encoding", "gzip")
 				_, _ = w.Write([]byte(zipped))
 			}, nil},
-			"/nil":     {func(w http.ResponseWriter, _ *http.Request) { w.Header()["Content-Type"] = nil; body(w) }, nil},
-			"/set":     {func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Type", "a/b"); body(w) }, []string{"a/b"}},
+			"/nil": {func(w http.ResponseWriter, _ *http.Request) { w.Header()["Content-Type"] = nil; body(w) }, nil},
+			"/set": {func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Type", "a/b"); body(w) },
+				[]string{"a/b"}},
 			"/nothing": {func(http.ResponseWriter, *http.Request) {}, nil},
 		} {
 			require.NoError(t, conn.Handle(http.MethodGet, path, test.handler))
@@ -294,7 +297,8 @@ func TestWeb_ContentLengthOfHead(t *testing.T) {
 	t.Parallel()
 	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
 		conn := w.Connect("web.example")
-		require.NoError(t, conn.Handle(http.MethodGet, "/text", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { body(w) })))
+		require.NoError(t, conn.Handle(http.MethodGet, "/text",
+			http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { body(w) })))
 		_, text := kit.Do(t, conn, http.MethodGet, "https://web.example/text", "", "")
 		head, nothing := kit.Do(t, conn, http.MethodHead, "https://web.example/text", "", "")
 		assert.Equal(t, int64(len(text)), head.ContentLength)
@@ -355,7 +359,8 @@ func TestRefusedHTTPMethods(t *testing.T) {
 		err  error
 		want string
 	}{
-		{"misspelt", as("PSOT"), "OpenAPI has no HTTP method PSOT: if it is not misspelt, leave the endpoint out of the documents with bus.Undocumented"},
+		{"misspelt", as("PSOT"), "OpenAPI has no HTTP method PSOT: if it is not misspelt, leave the endpoint out of the " +
+			"documents with bus.Undocumented"},
 		{"small", as("post"), `HTTP method "post": write it in capital letters`},
 		{"HEAD", as(http.MethodHead), "HEAD cannot be served by itself: serve GET"},
 		{"a handler", conn.Handle("PURGE", "/cache", http.NotFoundHandler()),
@@ -454,7 +459,8 @@ func checkByte(t *testing.T, caller interface {
 }, c string) {
 	t.Helper()
 	escaped := fmt.Sprintf("%%%02X", c)
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://bytes.example/at/"+escaped+"?q="+escaped, strings.NewReader("f="+escaped))
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost,
+		"https://bytes.example/at/"+escaped+"?q="+escaped, strings.NewReader("f="+escaped))
 	require.NoError(t, err)
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	request.Header["X-Value"] = []string{"a" + c + "b"}

@@ -24,11 +24,12 @@ import (
 func TestHead_OfPeers(t *testing.T) {
 	t.Parallel()
 	w := &kit.World{Bus: kit.NewBus(t), Transport: bus.WithoutShortCircuit()}
-	require.NoError(t, w.Connect("web.example").Handle("*", "/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Length", "4")
-		w.Header().Set("X-Method", r.Method)
-		body(w)
-	})))
+	require.NoError(t, w.Connect("web.example").Handle("*", "/",
+		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Length", "4")
+			w.Header().Set("X-Method", r.Method)
+			body(w)
+		})))
 	peer := kit.NewHostile(t, w)
 	for _, test := range []struct{ name, method, start, want, announced, body string }{
 		{"HEAD", "HEAD", "HEAD / HTTP/1.1", "HEAD", "4", ""},
@@ -44,7 +45,8 @@ func TestHead_OfPeers(t *testing.T) {
 		})
 	}
 	for _, method := range []string{"GET", "DELETE", "head", ""} {
-		response, text := peer.Send("443.example.web.|.GET.%", kit.RawRequest("GET / HTTP/1.1\nBus-Method: "+method, "web.example"))
+		response, text := peer.Send("443.example.web.|.GET.%",
+			kit.RawRequest("GET / HTTP/1.1\nBus-Method: "+method, "web.example"))
 		assert.Equal(t, http.StatusBadRequest, response.StatusCode, method)
 		assert.Contains(t, text, "only HEAD is, on GET", method)
 	}
@@ -70,7 +72,9 @@ func TestHead_Handlers(t *testing.T) {
 	t.Parallel()
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /mux/get", func(w http.ResponseWriter, r *http.Request) { w.Header().Set("X-Method", r.Method) })
-	mux.HandleFunc("HEAD /mux/head", func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("X-Method", "its own") })
+	mux.HandleFunc("HEAD /mux/head", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("X-Method", "its own")
+	})
 	mux.HandleFunc("POST /mux/post", func(http.ResponseWriter, *http.Request) { t.Error("HEAD is served under POST") })
 	announce := func(length string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Length", length) }
@@ -95,7 +99,8 @@ func TestHead_Handlers(t *testing.T) {
 		conn := w.Connect("web.example")
 		require.NoError(t, conn.Handle("*", "/{path+}", mux))
 		for _, path := range []string{
-			"/mux/get", "/mux/head", "/mux/post", "/file", "/empty", "/announced", "/body", "/nothing", "/notfound", "/notmodified", "/nocontent",
+			"/mux/get", "/mux/head", "/mux/post", "/file", "/empty", "/announced", "/body", "/nothing", "/notfound",
+			"/notmodified", "/nocontent",
 		} {
 			here, nothing := kit.Do(t, conn, http.MethodHead, "https://web.example"+path, "", "")
 			request, err := http.NewRequestWithContext(t.Context(), http.MethodHead, server.URL+path, http.NoBody)
@@ -190,30 +195,37 @@ func TestWeb_Request_AsFromNetHTTP(t *testing.T) {
 		}{
 			{"root", "https://web.example", nil, seenRequest{url.URL{Path: "/"}, "/", "web.example", self, &secure}},
 			{"escapes", "https://Web.Example/a%2Fb/c//d?q=1&r=%20", nil, seenRequest{
-				url.URL{Path: "/a/b/c//d", RawPath: "/a%2Fb/c//d", RawQuery: "q=1&r=%20"}, "/a%2Fb/c//d?q=1&r=%20", "web.example", self, &secure,
+				url.URL{Path: "/a/b/c//d", RawPath: "/a%2Fb/c//d", RawQuery: "q=1&r=%20"}, "/a%2Fb/c//d?q=1&r=%20", "web.example",
+				self, &secure,
 			}},
 			{"two slashes", "https://web.example//evil.example/x", nil, seenRequest{
 				url.URL{Path: "//evil.example/x"}, "//evil.example/x", "web.example", self, &secure,
 			}},
-			{"another port", "https://web.example:444/x", nil, seenRequest{url.URL{Path: "/x"}, "/x", "web.example:444", self, &secure}},
+			{"another port", "https://web.example:444/x", nil,
+				seenRequest{url.URL{Path: "/x"}, "/x", "web.example:444", self, &secure}},
 			{"an instance", "https://" + conn.ID() + ".web.example:444/x", nil, seenRequest{
 				url.URL{Path: "/x"}, "/x", conn.ID() + ".web.example:444", self, &secure,
 			}},
-			{"from an ingress", "https://web.example/x", map[string]string{"X-Forwarded-For": "203.0.113.7", "X-Forwarded-Proto": "https"}, seenRequest{
-				url.URL{Path: "/x"}, "/x", "web.example", "203.0.113.7:0", &secure,
-			}},
-			{"by plain HTTP", "https://web.example/x", map[string]string{"X-Forwarded-For": "2001:db8::7", "X-Forwarded-Proto": "http"}, seenRequest{
-				url.URL{Path: "/x"}, "/x", "web.example", "[2001:db8::7]:0", nil,
-			}},
-			{"behind a proxy", "https://web.example/x", map[string]string{"X-Forwarded-For": "forged, 203.0.113.7, 10.0.0.2"}, seenRequest{
-				url.URL{Path: "/x"}, "/x", "web.example", "10.0.0.2:0", &secure,
-			}},
-			{"no address", "https://web.example/x", map[string]string{"X-Forwarded-For": "203.0.113.7, unknown", "X-Forwarded-Proto": "ftp"}, seenRequest{
+			{"from an ingress", "https://web.example/x",
+				map[string]string{"X-Forwarded-For": "203.0.113.7", "X-Forwarded-Proto": "https"}, seenRequest{
+					url.URL{Path: "/x"}, "/x", "web.example", "203.0.113.7:0", &secure,
+				}},
+			{"by plain HTTP", "https://web.example/x",
+				map[string]string{"X-Forwarded-For": "2001:db8::7", "X-Forwarded-Proto": "http"}, seenRequest{
+					url.URL{Path: "/x"}, "/x", "web.example", "[2001:db8::7]:0", nil,
+				}},
+			{"behind a proxy", "https://web.example/x", map[string]string{"X-Forwarded-For": "forged, 203.0.113.7, 10.0.0.2"},
+				seenRequest{
+					url.URL{Path: "/x"}, "/x", "web.example", "10.0.0.2:0", &secure,
+				}},
+			{"no address", "https://web.example/x", map[string]string{"X-Forwarded-For": "203.0.113.7, unknown",
+				"X-Forwarded-Proto": "ftp"}, seenRequest{
 				url.URL{Path: "/x"}, "/x", "web.example", self, &secure,
 			}},
-			{"an address with a port", "https://web.example/x", map[string]string{"X-Forwarded-For": "203.0.113.7:4711"}, seenRequest{
-				url.URL{Path: "/x"}, "/x", "web.example", self, &secure,
-			}},
+			{"an address with a port", "https://web.example/x",
+				map[string]string{"X-Forwarded-For": "203.0.113.7:4711"}, seenRequest{
+					url.URL{Path: "/x"}, "/x", "web.example", self, &secure,
+				}},
 		} {
 			t.Run(test.name, func(t *testing.T) {
 				request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, test.address, http.NoBody)
@@ -239,9 +251,10 @@ func TestWeb_Request_InAChain(t *testing.T) {
 	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
 		front, back := w.Connect("front.example"), w.Connect("back.example")
 		require.NoError(t, back.Handle("GET", "/", http.HandlerFunc(tell)))
-		require.NoError(t, front.Handle("GET", "/", &httputil.ReverseProxy{Transport: front, Rewrite: func(r *httputil.ProxyRequest) {
-			r.SetURL(&url.URL{Scheme: "https", Host: "back.example"})
-		}}))
+		require.NoError(t, front.Handle("GET", "/",
+			&httputil.ReverseProxy{Transport: front, Rewrite: func(r *httputil.ProxyRequest) {
+				r.SetURL(&url.URL{Scheme: "https", Host: "back.example"})
+			}}))
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://front.example/", http.NoBody)
 		require.NoError(t, err)
 		request.Header.Set("X-Forwarded-For", "203.0.113.7")

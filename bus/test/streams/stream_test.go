@@ -90,7 +90,8 @@ func TestStream_Upload(t *testing.T) {
 			fmt.Fprintf(w, "%d %x", n, sum.Sum(nil))
 		})
 		body := kit.NewNumbered(large)
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+kit.StreamHost+"/large", io.NopCloser(body))
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+kit.StreamHost+"/large",
+			io.NopCloser(body))
 		require.NoError(t, err)
 		response, err := w.Connect("caller.example").Do(request)
 		require.NoError(t, err)
@@ -182,7 +183,8 @@ func TestStream_UploadRefused(t *testing.T) {
 			w.WriteHeader(bus.StatusOf(err))
 		}, bus.MaxBodyBytes(100<<10))
 		for path, want := range map[string]int{"/refuse": http.StatusConflict, "/small": http.StatusRequestEntityTooLarge} {
-			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+kit.StreamHost+path, io.NopCloser(kit.NewNumbered(1<<40)))
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+kit.StreamHost+path,
+				io.NopCloser(kit.NewNumbered(1<<40)))
 			require.NoError(t, err)
 			response, err := w.Connect("caller.example").Do(request)
 			require.NoError(t, err, path)
@@ -198,7 +200,8 @@ func TestStream_Function(t *testing.T) {
 		kit.Serve(t, w.Connect("words.example"), kit.Words{})
 		for size, want := range map[int]int{1 << 20: http.StatusOK, 5 << 20: http.StatusRequestEntityTooLarge} {
 			text := `{"text":"` + strings.Repeat("a", size) + `"}`
-			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://words.example/length", io.NopCloser(io.MultiReader(strings.NewReader(text))))
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://words.example/length",
+				io.NopCloser(io.MultiReader(strings.NewReader(text))))
 			require.NoError(t, err)
 			request.Header.Set("Content-Type", "application/json")
 			response, err := w.Connect("caller.example").Do(request)
@@ -263,7 +266,8 @@ func TestStream_Elements(t *testing.T) {
 			break
 		}
 		require.Error(t, <-service.ended)
-		for _, err := range bus.NewOperation[struct{}, kit.Tick](w.Connect("caller.example"), "POST https://counter.example/openapi.json").Stream(t.Context(), struct{}{}) {
+		for _, err := range bus.NewOperation[struct{}, kit.Tick](w.Connect("caller.example"),
+			"POST https://counter.example/openapi.json").Stream(t.Context(), struct{}{}) {
 			kit.CheckError(t, err, http.StatusMethodNotAllowed, bus.ExecutedNo)
 		}
 	})
@@ -294,7 +298,8 @@ func TestStream_Events(t *testing.T) {
 			assert.Equal(t, http.StatusNotAcceptable, response.StatusCode)
 		}
 		err = caller.Call(t.Context(), "https://counter.example/count", bus.Args{"n": 2}, nil)
-		require.ErrorContains(t, err, "406 Not Acceptable: it streams: call it by Operation.Stream, a generated client or Conn.Do")
+		require.ErrorContains(t, err,
+			"406 Not Acceptable: it streams: call it by Operation.Stream, a generated client or Conn.Do")
 	})
 }
 

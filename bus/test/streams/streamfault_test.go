@@ -102,11 +102,13 @@ func TestStream_CallerGone(t *testing.T) {
 		})
 		raw := kit.RawClient(t, b.World)
 		request := wire.Request{
-			Method: "GET", Target: "/idle", Host: kit.StreamHost, FromHost: "gone.example", FromID: "g1aaaaaaaa", MsgID: strings.Repeat("m", 26),
+			Method: "GET", Target: "/idle", Host: kit.StreamHost, FromHost: "gone.example", FromID: "g1aaaaaaaa",
+			MsgID:      strings.Repeat("m", 26),
 			TimeBudget: 20 * time.Second, Window: 1000,
 		}
 		began := time.Now()
-		require.NoError(t, raw.Publish(subject.Subscription(b.Plane(), "443", kit.StreamHost, "GET", "idle"), wire.AppendRequest(nil, &request)))
+		require.NoError(t, raw.Publish(subject.Subscription(b.Plane(), "443", kit.StreamHost, "GET", "idle"),
+			wire.AppendRequest(nil, &request)))
 		kit.Flush(t, raw)
 		require.ErrorIs(t, <-ended, bus.ErrCallerLeft)
 		assert.Less(t, time.Since(began), 30*time.Second)
@@ -127,7 +129,8 @@ func TestStream_UploadSourceFails(t *testing.T) {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+kit.StreamHost+"/upload", body)
 		require.NoError(t, err)
 		_, err = b.Connect("caller.example").Do(request) //nolint:bodyclose // there is no response
-		if err != nil {                                  // within the process the handler itself has read the error, and may have answered
+		// within the process the handler itself has read the error, and may have answered
+		if err != nil {
 			require.ErrorIs(t, err, broken)
 		}
 		require.Error(t, <-ended)
@@ -246,7 +249,8 @@ func TestStream_UploadLength(t *testing.T) {
 		})
 		caller := b.Connect("caller.example")
 		for _, size := range []int64{40<<20 - 1, 40<<20 + 1} {
-			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+kit.StreamHost+"/upload", kit.NewNumbered(size))
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+kit.StreamHost+"/upload",
+				kit.NewNumbered(size))
 			require.NoError(t, err)
 			request.ContentLength = 40 << 20
 			response, err := caller.Do(request)

@@ -63,7 +63,8 @@ func TestStream_DeadlineOfCaller(t *testing.T) {
 		}
 		require.ErrorIs(t, last, bus.ErrTimeout)
 		require.ErrorIs(t, last, context.DeadlineExceeded)
-		require.ErrorContains(t, last, "504 Gateway Timeout: the caller's deadline came before the end of the stream of counter.example")
+		require.ErrorContains(t, last,
+			"504 Gateway Timeout: the caller's deadline came before the end of the stream of counter.example")
 	})
 }
 
@@ -132,10 +133,12 @@ func TestCancel_AfterLateAck(t *testing.T) {
 		cancel()
 		require.ErrorIs(t, <-ended, context.Canceled)
 		ack := &wire.Response{
-			Status: 202, OpCode: wire.OpAck, FromHost: "late.example", FromID: "l1aaaaaaaa", MsgID: request.MsgID, Queue: "late.example",
+			Status: 202, OpCode: wire.OpAck, FromHost: "late.example", FromID: "l1aaaaaaaa", MsgID: request.MsgID,
+			Queue: "late.example",
 		}
 		for range 2 {
-			require.NoError(t, raw.Publish(subject.Response(b.Plane(), request.FromHost, request.FromID), wire.AppendResponse(nil, ack)))
+			require.NoError(t, raw.Publish(subject.Response(b.Plane(), request.FromHost, request.FromID),
+				wire.AppendResponse(nil, ack)))
 		}
 		var cancelled wire.Request
 		require.NoError(t, wire.ParseRequest((<-cancels).Data, &cancelled))
@@ -178,7 +181,8 @@ func TestStream_TokenExpires(t *testing.T) {
 		caller, began := b.Connect("caller.example"), time.Now()
 		ctx := bus.WithActor(t.Context(), i.Token(claims.Claims{"exp": began.Add(time.Minute).Unix()}))
 		var last error
-		for _, last = range bus.NewOperation[struct{}, int](caller, "POST https://counter.example/count").Stream(ctx, struct{}{}) {
+		for _, last = range bus.NewOperation[struct{}, int](caller, "POST https://counter.example/count").Stream(ctx,
+			struct{}{}) {
 			_ = last // that of the end counts
 		}
 		require.ErrorContains(t, last, "401 Unauthorized: the token has expired, and the stream ends with it")

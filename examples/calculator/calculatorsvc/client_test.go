@@ -37,7 +37,8 @@ func TestClient(t *testing.T) {
 	if result, err := calculator.Arithmetic(t.Context(), 5, "*", 6); err != nil || result != 30 {
 		t.Errorf("Arithmetic: %d, %v", result, err)
 	}
-	if d, err := calculator.Distance(t.Context(), calculatorapi.Point{X: 3}, calculatorapi.Point{Y: 4}); err != nil || d != 5 {
+	if d, err := calculator.Distance(t.Context(), calculatorapi.Point{X: 3}, calculatorapi.Point{Y: 4}); err != nil ||
+		d != 5 {
 		t.Errorf("Distance: %v, %v", d, err)
 	}
 }

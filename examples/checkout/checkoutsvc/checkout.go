@@ -59,7 +59,8 @@ func gather(items []checkoutapi.Item) (basket map[int]int, err error) {
 	basket = make(map[int]int)
 	for _, item := range items {
 		if item.Quantity < 1 || item.Quantity > maxQuantity {
-			return nil, bus.Errorf(http.StatusUnprocessableEntity, "the quantity is %d; choose from 1 to %d", item.Quantity, maxQuantity)
+			return nil, bus.Errorf(http.StatusUnprocessableEntity, "the quantity is %d; choose from 1 to %d",
+				item.Quantity, maxQuantity)
 		}
 		basket[item.Product] += item.Quantity
 	}
@@ -74,7 +75,8 @@ func (c *Checkout) amount(ctx context.Context, id, quantity int) (cents int, err
 		return 0, err
 	}
 	if product.Price > maxPrice {
-		return 0, bus.Errorf(http.StatusUnprocessableEntity, "%s costs more than %d, the most that fits the till", product.Name, maxPrice)
+		return 0, bus.Errorf(http.StatusUnprocessableEntity, "%s costs more than %d, the most that fits the till",
+			product.Name, maxPrice)
 	}
 	price := int(math.Round(product.Price * 100))
 	return c.calculator.Arithmetic(ctx, price, "*", quantity)

@@ -36,7 +36,8 @@ func TestNoTotal(t *testing.T) {
 	products, calculator := mocks.NewMockProducts(controller), mocks.NewMockCalculator(controller)
 	products.EXPECT().Read(gomock.Any(), 1).Return(productapi.Product{Name: "Tea", Price: 4.5}, nil).AnyTimes()
 	products.EXPECT().Read(gomock.Any(), 2).Return(productapi.Product{Name: "Yacht", Price: 1.5e6}, nil)
-	products.EXPECT().Read(gomock.Any(), 7).Return(productapi.Product{}, bus.Errorf(http.StatusNotFound, "no product has the id 7"))
+	products.EXPECT().Read(gomock.Any(), 7).Return(productapi.Product{},
+		bus.Errorf(http.StatusNotFound, "no product has the id 7"))
 	calculator.EXPECT().Arithmetic(gomock.Any(), 450, "*", 13).Return(0, bus.Errorf(http.StatusTeapot, "no thirteen"))
 
 	for _, test := range []struct {

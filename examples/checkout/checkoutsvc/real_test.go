@@ -41,7 +41,8 @@ func TestRealServices(t *testing.T) {
 	if err != nil || cents != 1605 {
 		t.Errorf("%d cents, %v; want 1605", cents, err)
 	}
-	if _, err := checkout.Total(t.Context(), []checkoutapi.Item{{Product: 7, Quantity: 1}}); bus.StatusOf(err) != http.StatusNotFound {
+	if _, err := checkout.Total(t.Context(), []checkoutapi.Item{{Product: 7,
+		Quantity: 1}}); bus.StatusOf(err) != http.StatusNotFound {
 		t.Errorf("a product that is not there: %v", err)
 	}
 }

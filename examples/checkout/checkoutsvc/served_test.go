@@ -22,7 +22,8 @@ import (
 // The second way to test: mocks on the bus of the test, in place of the services. The calls are real ones.
 
 // serveMocks puts mocks on the bus.
-func serveMocks(t *testing.T, b *bustest.Bus, controller *gomock.Controller) (*mocks.MockProducts, *mocks.MockCalculator) {
+func serveMocks(t *testing.T, b *bustest.Bus,
+	controller *gomock.Controller) (*mocks.MockProducts, *mocks.MockCalculator) {
 	t.Helper()
 	products, calculator := mocks.NewMockProducts(controller), mocks.NewMockCalculator(controller)
 	if err := bus.Serve[productapi.Products](b.Connect(productapi.Host), products); err != nil {
@@ -58,11 +59,13 @@ func TestErrors_ComeThrough(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
 	products, _ := serveMocks(t, b, gomock.NewController(bustest.Reporter(t)))
-	products.EXPECT().Read(gomock.Any(), 7).Return(productapi.Product{}, bus.Errorf(http.StatusNotFound, "no product has the id 7"))
+	products.EXPECT().Read(gomock.Any(), 7).Return(productapi.Product{},
+		bus.Errorf(http.StatusNotFound, "no product has the id 7"))
 
 	_, err := serveCheckout(t, b).Total(t.Context(), []checkoutapi.Item{{Product: 7, Quantity: 1}})
 	failed, ok := errors.AsType[*bus.Error](err)
-	if !ok || failed.Status != http.StatusNotFound || failed.Host != productapi.Host || failed.Detail != "no product has the id 7" {
+	if !ok || failed.Status != http.StatusNotFound || failed.Host != productapi.Host ||
+		failed.Detail != "no product has the id 7" {
 		t.Errorf("got %v", err)
 	}
 }

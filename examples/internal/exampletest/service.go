@@ -83,7 +83,8 @@ func (s *Service) Check(operation, body string, status int, answer string) {
 		s.t.Errorf("%s %s\nanswered %d %s\nexpected %d %s", operation, body, response.StatusCode, got, status, answer)
 	}
 	if err := s.fits(s.request(method, s.place+target, body), response, got); err != nil {
-		s.t.Errorf("%s %s\nanswered %d %s\nwhich is not as the document says: %v", operation, body, response.StatusCode, got, err)
+		s.t.Errorf("%s %s\nanswered %d %s\nwhich is not as the document says: %v", operation, body,
+			response.StatusCode, got, err)
 	}
 }
 

@@ -92,10 +92,12 @@ func render(id trace.TraceID, spans []tracesdk.ReadOnlySpan) string {
 
 // writeBelow writes a span, and all that it has caused: when it began and how long it took, in milliseconds, and what
 // it was.
-func writeBelow(text *strings.Builder, spans []tracesdk.ReadOnlySpan, span tracesdk.ReadOnlySpan, origin time.Time, depth int) {
+func writeBelow(text *strings.Builder, spans []tracesdk.ReadOnlySpan, span tracesdk.ReadOnlySpan,
+	origin time.Time, depth int) {
 	const inMilliseconds = float64(time.Millisecond)
 	began, took := span.StartTime().Sub(origin), span.EndTime().Sub(span.StartTime())
-	fmt.Fprintf(text, "%8.2f %+8.2f ms  %s%s\n", float64(began)/inMilliseconds, float64(took)/inMilliseconds, strings.Repeat("  ", depth), describe(span))
+	fmt.Fprintf(text, "%8.2f %+8.2f ms  %s%s\n", float64(began)/inMilliseconds, float64(took)/inMilliseconds,
+		strings.Repeat("  ", depth), describe(span))
 	for _, child := range spans {
 		if child.Parent().SpanID() == span.SpanContext().SpanID() {
 			writeBelow(text, spans, child, origin, depth+1)
@@ -112,7 +114,8 @@ func describe(span tracesdk.ReadOnlySpan) string {
 	status := said["http.response.status_code"]
 	switch span.SpanKind() {
 	case trace.SpanKindClient:
-		return fmt.Sprintf("%s → %s  %s %s  %s", said["client.address"], said["server.address"], said["http.request.method"], said["url.path"], status)
+		return fmt.Sprintf("%s → %s  %s %s  %s", said["client.address"], said["server.address"], said["http.request.method"],
+			said["url.path"], status)
 	case trace.SpanKindServer:
 		return fmt.Sprintf("%s.%s  %s  %s", said["service.instance.id"], said["server.address"], span.Name(), status)
 	default:

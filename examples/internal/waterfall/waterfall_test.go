@@ -25,7 +25,8 @@ import (
 func TestThreeServices(t *testing.T) {
 	t.Parallel()
 	var printed strings.Builder
-	traced := otelbus.Observe(otelbus.WithTracerProvider(tracesdk.NewTracerProvider(tracesdk.WithSyncer(waterfall.New(&printed)))))
+	provider := tracesdk.NewTracerProvider(tracesdk.WithSyncer(waterfall.New(&printed)))
+	traced := otelbus.Observe(otelbus.WithTracerProvider(provider))
 	b := bustest.New(t)
 	connect := func(host string) *bus.Conn { return b.Connect(host, traced) }
 	checkout, shop := connect(checkoutapi.Host), connect(productapi.Host)
@@ -36,7 +37,8 @@ func TestThreeServices(t *testing.T) {
 	for _, err := range []error{
 		calculatorsvc.Serve(connect(calculatorapi.Host)),
 		productsvc.Serve(shop, store),
-		bus.Serve[checkoutapi.Checkout](checkout, checkoutsvc.New(productapi.NewClient(checkout), calculatorapi.NewClient(checkout))),
+		bus.Serve[checkoutapi.Checkout](checkout, checkoutsvc.New(productapi.NewClient(checkout),
+			calculatorapi.NewClient(checkout))),
 	} {
 		if err != nil {
 			t.Fatal(err)
@@ -48,7 +50,8 @@ func TestThreeServices(t *testing.T) {
 		t.Fatal(err)
 	}
 	printed.Reset()
-	if _, err := checkoutapi.NewClient(caller).Total(t.Context(), []checkoutapi.Item{{Product: id, Quantity: 2}}); err != nil {
+	if _, err := checkoutapi.NewClient(caller).Total(t.Context(),
+		[]checkoutapi.Item{{Product: id, Quantity: 2}}); err != nil {
 		t.Fatal(err)
 	}
 	const line = ` +-?[0-9.]+ +\+[0-9.]+ ms  `
@@ -58,7 +61,8 @@ func TestThreeServices(t *testing.T) {
 (` + line + `    checkout\.example → (products|calculator)\.example  [A-Z]+ /[a-z0-9/]+  200
 ` + line + `      [a-z0-9]{10}\.(products|calculator)\.example  [A-Z]+ /[a-z{}/]+  200
 )+$`
-	if got := printed.String(); !regexp.MustCompile(want).MatchString(got) || !strings.Contains(got, "calculator") || !strings.Contains(got, "products") {
+	if got := printed.String(); !regexp.MustCompile(want).MatchString(got) || !strings.Contains(got, "calculator") ||
+		!strings.Contains(got, "products") {
 		t.Errorf("printed\n%s", got)
 	}
 }
@@ -74,7 +78,8 @@ func TestBounded(t *testing.T) {
 		span.End()
 	}
 	recorder := new(recorder)
-	_, span := tracesdk.NewTracerProvider(tracesdk.WithSpanProcessor(recorder)).Tracer("test").Start(t.Context(), "begins and ends")
+	_, span := tracesdk.NewTracerProvider(tracesdk.WithSpanProcessor(recorder)).Tracer("test").Start(t.Context(),
+		"begins and ends")
 	span.End()
 	if err := exporter.ExportSpans(t.Context(), recorder.ended); !errors.Is(err, errFailing) {
 		t.Errorf("%d spans: %v", len(recorder.ended), err)

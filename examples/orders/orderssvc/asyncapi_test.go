@@ -27,7 +27,8 @@ func TestAsyncAPI(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got bytes.Buffer
-	if err := json.Indent(&got, bytes.ReplaceAll(document, []byte(conn.Plane()+"."), []byte("bus.")), "", "  "); err != nil {
+	if err := json.Indent(&got, bytes.ReplaceAll(document, []byte(conn.Plane()+"."), []byte("bus.")), "",
+		"  "); err != nil {
 		t.Fatal(err)
 	}
 	const golden = "testdata/asyncapi.json"

@@ -25,7 +25,8 @@ func New(events ordersapi.Events) *Orders { return &Orders{events: events} }
 // Order takes an order. When the event cannot be published, the order is not taken.
 func (o *Orders) Order(ctx context.Context, item string, quantity int) (number int, err error) {
 	if item == "" || quantity < 1 {
-		return 0, bus.Errorf(http.StatusUnprocessableEntity, "%d of %q cannot be ordered: name an item, and how many", quantity, item)
+		return 0, bus.Errorf(http.StatusUnprocessableEntity, "%d of %q cannot be ordered: name an item, and how many",
+			quantity, item)
 	}
 	number = int(o.last.Add(1))
 	if err := o.events.OnOrdered(ctx, number, item, quantity); err != nil {

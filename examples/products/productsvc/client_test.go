@@ -18,7 +18,8 @@ func TestClient(t *testing.T) {
 	b.CheckShortCircuit()
 	start(t, b)
 	products := productapi.NewClient(b.Connect("caller.example"))
-	tea, cup := productapi.Product{Name: "Tea", Price: 4.5, Tags: []string{"new"}}, productapi.Product{Name: "Cup", Price: 7, Tags: []string{}}
+	tea, cup := productapi.Product{Name: "Tea", Price: 4.5, Tags: []string{"new"}}, productapi.Product{Name: "Cup",
+		Price: 7, Tags: []string{}}
 	for i, product := range []productapi.Product{tea, cup} {
 		if id, status, err := products.Create(t.Context(), product); err != nil || id != i+1 || status != http.StatusCreated {
 			t.Errorf("Create: id %d, status %d, %v", id, status, err)
@@ -31,7 +32,8 @@ func TestClient(t *testing.T) {
 	if err := products.Update(t.Context(), 1, tea); err != nil {
 		t.Errorf("Update: %v", err)
 	}
-	if got, err := products.ListAll(t.Context(), "-price", 0, 1); err != nil || !reflect.DeepEqual(got, []productapi.Product{tea}) {
+	if got, err := products.ListAll(t.Context(), "-price", 0, 1); err != nil ||
+		!reflect.DeepEqual(got, []productapi.Product{tea}) {
 		t.Errorf("ListAll: %+v, %v", got, err)
 	}
 	if err := products.Delete(t.Context(), 1); err != nil {
@@ -46,7 +48,8 @@ func TestClient_Errors(t *testing.T) {
 	products := productapi.NewClient(b.Connect("caller.example"))
 	_, err := products.Read(t.Context(), 7)
 	failed, ok := errors.AsType[*bus.Error](err)
-	if !ok || failed.Status != http.StatusNotFound || failed.Detail != "no product has the id 7: not found" || failed.Host != productapi.Host {
+	if !ok || failed.Status != http.StatusNotFound || failed.Detail != "no product has the id 7: not found" ||
+		failed.Host != productapi.Host {
 		t.Errorf("Read: %+v", err)
 	}
 	if err := products.Update(t.Context(), 7, productapi.Product{}); bus.StatusOf(err) != http.StatusUnprocessableEntity {
@@ -55,7 +58,8 @@ func TestClient_Errors(t *testing.T) {
 	if err := products.Delete(t.Context(), 7); bus.StatusOf(err) != http.StatusNotFound {
 		t.Errorf("Delete: %v", err)
 	}
-	if id, _, err := products.Create(t.Context(), productapi.Product{}); bus.StatusOf(err) != http.StatusUnprocessableEntity || id != 0 {
+	if id, _, err := products.Create(t.Context(),
+		productapi.Product{}); bus.StatusOf(err) != http.StatusUnprocessableEntity || id != 0 {
 		t.Errorf("Create: id %d, %v", id, err)
 	}
 	if _, err := products.ListAll(t.Context(), "colour", 0, 0); bus.StatusOf(err) != http.StatusBadRequest {

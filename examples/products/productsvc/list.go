@@ -28,7 +28,8 @@ func order(sortBy string) (comparison, error) {
 		if sortBy == "" {
 			return func(productapi.Product, productapi.Product) int { return 0 }, nil
 		}
-		return nil, bus.Errorf(http.StatusBadRequest, "sortBy is %q; use name, price or tags, or -name, -price or -tags", sortBy)
+		return nil, bus.Errorf(http.StatusBadRequest, "sortBy is %q; use name, price or tags, or -name, -price or -tags",
+			sortBy)
 	}
 	if descending {
 		return func(a, b productapi.Product) int { return compare(b, a) }, nil

@@ -31,7 +31,8 @@ type Products struct {
 }
 
 // Create answers 201. What a product has to be is in its tags.
-func (p *Products) Create(ctx context.Context, httpRequestBody productapi.Product) (id int, httpStatusCode int, err error) {
+func (p *Products) Create(ctx context.Context,
+	httpRequestBody productapi.Product) (id int, httpStatusCode int, err error) {
 	id, err = p.store.Add(ctx, httpRequestBody)
 	bus.SetResponseHeader(ctx, "Location", "/products/"+strconv.Itoa(id)) // not sent with an error
 	return id, http.StatusCreated, err
@@ -54,7 +55,8 @@ func (p *Products) Delete(ctx context.Context, id int) (err error) {
 }
 
 // ListAll refuses an order by what is no field of a product.
-func (p *Products) ListAll(ctx context.Context, sortBy string, limit int, offset int) (httpResponseBody []productapi.Product, err error) {
+func (p *Products) ListAll(ctx context.Context, sortBy string, limit int,
+	offset int) (httpResponseBody []productapi.Product, err error) {
 	compare, err := order(sortBy)
 	if err != nil {
 		return nil, err

@@ -101,8 +101,10 @@ func TestWhatIsNoProduct(t *testing.T) {
 		text   string
 	}{
 		{`{"price":4.5}`, 422, "name (body): is missing"},
-		{`{"name":"","price":-1}`, 422, `name (body): expects at least 1 character; name (body): expects text that matches \S; price (body): expects at least 0`},
-		{`{"name":"Tea","tags":["green","` + strings.Repeat("x", 201) + `"]}`, 422, "tags[1] (body): expects at most 200 characters"},
+		{`{"name":"","price":-1}`, 422,
+			`name (body): expects at least 1 character; name (body): expects text that matches \S; price (body): expects at least 0`},
+		{`{"name":"Tea","tags":["green","` + strings.Repeat("x", 201) + `"]}`, 422,
+			"tags[1] (body): expects at most 200 characters"},
 		{`{"name":" ","price":4.5}`, 422, `name (body): expects text that matches \S`},
 		{`{"name":"Tea","price":-0.5}`, 422, "price (body): expects at least 0"},
 		{`{"name":"Tea","price":"dear"}`, 400, "price"},
@@ -191,7 +193,8 @@ func TestInstances(t *testing.T) {
 
 	var found, missed atomic.Int64
 	together(2*products, func(i int) {
-		switch err := caller.Call(t.Context(), fmt.Sprintf("DELETE https://products.example/products/%d", i/2+1), nil, nil); bus.StatusOf(err) {
+		switch err := caller.Call(t.Context(), fmt.Sprintf("DELETE https://products.example/products/%d", i/2+1), nil,
+			nil); bus.StatusOf(err) {
 		case http.StatusOK:
 			found.Add(1)
 		case http.StatusNotFound:

@@ -57,7 +57,8 @@ func TestWatch(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if want := []productapi.Change{{ID: 2, Product: &tea}, {ID: 2, Product: &mug}, {ID: 2}, {ID: 3, Product: &cup}}; !reflect.DeepEqual(seen, want) {
+		if want := []productapi.Change{{ID: 2, Product: &tea}, {ID: 2, Product: &mug}, {ID: 2},
+			{ID: 3, Product: &cup}}; !reflect.DeepEqual(seen, want) {
 			t.Errorf("seen %v, want %v", seen, want)
 		}
 		if !errors.Is(ended, context.Canceled) {

@@ -29,7 +29,8 @@ func BenchmarkCount(b *testing.B) {
 			b.RunParallel(func(loop *testing.PB) {
 				for loop.Next() {
 					var counted struct{ Words int }
-					if err := caller.Call(b.Context(), "https://words.example/count", bus.Args{"text": "to be or not"}, &counted); err != nil {
+					if err := caller.Call(b.Context(), "https://words.example/count", bus.Args{"text": "to be or not"},
+						&counted); err != nil {
 						b.Error(err)
 						return
 					}

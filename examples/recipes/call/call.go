@@ -38,7 +38,8 @@ func Ways(ctx context.Context, conn *bus.Conn) map[string]func() (int, error) {
 		},
 		"http.Client": func() (sum int, err error) {
 			client := http.Client{Transport: conn}
-			request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://calculator.example/add?x=5&y=6", http.NoBody)
+			request, err := http.NewRequestWithContext(ctx, http.MethodGet,
+				"https://calculator.example/add?x=5&y=6", http.NoBody)
 			if err != nil {
 				return 0, err
 			}

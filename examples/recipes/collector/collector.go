@@ -23,6 +23,7 @@ func NewProvider(ctx context.Context, options ...otlptracehttp.Option) (*trace.T
 }
 
 // Connect joins the bus, with a span for each call.
-func Connect(ctx context.Context, provider *trace.TracerProvider, host string, options ...bus.ConnectOption) (*bus.Conn, error) {
+func Connect(ctx context.Context, provider *trace.TracerProvider, host string,
+	options ...bus.ConnectOption) (*bus.Conn, error) {
 	return bus.Connect(ctx, host, append(options, otelbus.Observe(otelbus.WithTracerProvider(provider)))...)
 }

@@ -16,7 +16,8 @@ func TestPage(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
 	b.CheckShortCircuit()
-	books := list.Shelf{{1, "Austen", "Emma"}, {2, "Herbert", "Dune"}, {3, "Austen", "Persuasion"}, {4, "Austen", "Sanditon"}}
+	books := list.Shelf{{1, "Austen", "Emma"}, {2, "Herbert", "Dune"}, {3, "Austen", "Persuasion"},
+		{4, "Austen", "Sanditon"}}
 	require.NoError(t, bus.Serve[list.Books](b.Connect(list.Host), books))
 	recipetest.Curl(t, b, "list", nil)
 }

@@ -33,7 +33,8 @@ func TestEvents(t *testing.T) {
 	require.NoError(t, err)
 	server := httptest.NewServer(handler)
 	defer server.Close()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/kitchen.example:417/on-ready", http.NoBody)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
+		server.URL+"/kitchen.example:417/on-ready", http.NoBody)
 	require.NoError(t, err)
 	events, err := server.Client().Do(request)
 	require.NoError(t, err)

@@ -17,5 +17,6 @@ func TestPage(t *testing.T) {
 	require.NoError(t, secure.Serve(b.Connect("accounts.example", issuer.Trust()), secure.Accounts{"ada": 900}))
 	ingress, err := secure.Ingress(b.Connect("ingress", issuer.Trust()))
 	require.NoError(t, err)
-	recipetest.CurlThrough(t, ingress, "secure", map[string]string{"TOKEN": issuer.Token(claims.Claims{"roles": []string{"clerk"}})})
+	recipetest.CurlThrough(t, ingress, "secure",
+		map[string]string{"TOKEN": issuer.Token(claims.Claims{"roles": []string{"clerk"}})})
 }

@@ -30,7 +30,8 @@ func start(t *testing.T) (caller *client.ClientWithResponses, asHead client.Requ
 func TestRPC(t *testing.T) {
 	t.Parallel()
 	caller, _ := start(t)
-	sum, err := caller.CalculatorExample443AddWithResponse(t.Context(), client.CalculatorExample443AddIn{X: new(int64(5)), Y: new(int64(6))})
+	sum, err := caller.CalculatorExample443AddWithResponse(t.Context(),
+		client.CalculatorExample443AddIn{X: new(int64(5)), Y: new(int64(6))})
 	if err != nil || sum.JSON200 == nil || sum.JSON200.Sum != 11 {
 		t.Fatalf("%v, %s", err, sum.Body)
 	}
@@ -56,18 +57,22 @@ func TestREST(t *testing.T) {
 		t.Fatalf("%v, %s", err, read.Body)
 	}
 	tea.Price = new(5.0)
-	if updated, err := caller.ProductsExample443UpdateWithResponse(t.Context(), id, tea); err != nil || updated.StatusCode() != 200 {
+	if updated, err := caller.ProductsExample443UpdateWithResponse(t.Context(), id, tea); err != nil ||
+		updated.StatusCode() != 200 {
 		t.Fatalf("%v, %s", err, updated.Body)
 	}
-	all, err := caller.ProductsExample443ListAllWithResponse(t.Context(), &client.ProductsExample443ListAllParams{SortBy: new("-price"), Limit: new(int64(10))})
+	all, err := caller.ProductsExample443ListAllWithResponse(t.Context(),
+		&client.ProductsExample443ListAllParams{SortBy: new("-price"), Limit: new(int64(10))})
 	if err != nil || all.JSON200 == nil || len(*all.JSON200) != 1 || (*all.JSON200)[0].Price != 5 {
 		t.Fatalf("%v, %s", err, all.Body)
 	}
-	if deleted, err := caller.ProductsExample443DeleteWithResponse(t.Context(), id); err != nil || deleted.StatusCode() != 200 {
+	if deleted, err := caller.ProductsExample443DeleteWithResponse(t.Context(), id); err != nil ||
+		deleted.StatusCode() != 200 {
 		t.Fatalf("%v, %s", err, deleted.Body)
 	}
 	gone, err := caller.ProductsExample443ReadWithResponse(t.Context(), id)
-	if err != nil || gone.StatusCode() != 404 || gone.ApplicationproblemJSONDefault == nil || gone.ApplicationproblemJSONDefault.Status != 404 {
+	if err != nil || gone.StatusCode() != 404 || gone.ApplicationproblemJSONDefault == nil ||
+		gone.ApplicationproblemJSONDefault.Status != 404 {
 		t.Fatalf("%v, %s", err, gone.Body)
 	}
 }
@@ -76,7 +81,8 @@ func TestREST(t *testing.T) {
 func TestError(t *testing.T) {
 	t.Parallel()
 	caller, _ := start(t)
-	answer, err := caller.CalculatorExample443ArithmeticWithResponse(t.Context(), client.CalculatorExample443ArithmeticIn{X: new(int64(7)), Op: new("/")})
+	answer, err := caller.CalculatorExample443ArithmeticWithResponse(t.Context(),
+		client.CalculatorExample443ArithmeticIn{X: new(int64(7)), Op: new("/")})
 	if err != nil || answer.JSON200 != nil || answer.ApplicationproblemJSONDefault == nil {
 		t.Fatalf("%v, %s", err, answer.Body)
 	}

@@ -37,7 +37,8 @@ func TestClient_GoesAway(t *testing.T) {
 			t.Cleanup(server.Close)
 
 			ctx, cancelRequest := context.WithCancel(t.Context())
-			request, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/trouble.example/sleep?ms=600000", http.NoBody)
+			request, err := http.NewRequestWithContext(ctx, http.MethodGet,
+				server.URL+"/trouble.example/sleep?ms=600000", http.NoBody)
 			if err != nil {
 				t.Fatal(err)
 			}

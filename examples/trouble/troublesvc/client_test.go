@@ -37,7 +37,8 @@ func TestClient_Errors(t *testing.T) {
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
 		trouble := troubleapi.NewClient(startOn(t, b))
 		_, tooLong := trouble.Sleep(t.Context(), -1)
-		for want, err := range map[int]error{http.StatusBadRequest: tooLong, http.StatusInternalServerError: trouble.Panic(t.Context())} {
+		for want, err := range map[int]error{http.StatusBadRequest: tooLong,
+			http.StatusInternalServerError: trouble.Panic(t.Context())} {
 			if failed, ok := errors.AsType[*bus.Error](err); !ok || failed.Status != want || failed.Host != troubleapi.Host {
 				t.Errorf("%+v, want %d", err, want)
 			}
@@ -60,7 +61,8 @@ func TestClient_OfAll(t *testing.T) {
 		var last string
 		for range 2 {
 			conn := b.Connect(troubleapi.Host, bus.WithLogger(zerolog.Nop()))
-			if err := bus.Serve[troubleapi.Trouble](conn, new(troublesvc.Trouble), bus.Method("Cancelled", bus.NoQueue())); err != nil {
+			if err := bus.Serve[troubleapi.Trouble](conn, new(troublesvc.Trouble),
+				bus.Method("Cancelled", bus.NoQueue())); err != nil {
 				t.Fatal(err)
 			}
 			last = conn.ID()

@@ -33,7 +33,8 @@ func TestLargeThroughTheIngress(t *testing.T) {
 			}
 			server := httptest.NewServer(handler)
 			t.Cleanup(server.Close)
-			for size, status := range map[int]int{3 << 20: http.StatusOK, 20 << 20: http.StatusOK, 33 << 20: http.StatusRequestEntityTooLarge} {
+			for size, status := range map[int]int{3 << 20: http.StatusOK, 20 << 20: http.StatusOK,
+				33 << 20: http.StatusRequestEntityTooLarge} {
 				sent := `"` + strings.Repeat("x", size-2) + `"`
 				got, body := post(t, server.URL+"/trouble.example/echo", sent)
 				if got != status || (status == http.StatusOK && body != sent) {

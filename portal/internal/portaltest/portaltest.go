@@ -99,7 +99,8 @@ type Answer struct {
 // Get makes a GET request with headers, given as "Name: value".
 func (d *Ingress) Get(path string, headers ...string) Answer {
 	d.T.Helper()
-	return d.Send("GET "+path+" HTTP/1.1\r\n"+strings.Join(append(headers, "Host: door.example", "Connection: close"), "\r\n")+"\r\n\r\n", http.MethodGet)
+	return d.Send("GET "+path+" HTTP/1.1\r\n"+strings.Join(append(headers, "Host: door.example", "Connection: close"),
+		"\r\n")+"\r\n\r\n", http.MethodGet)
 }
 
 // Send writes a request literally, so that no client corrects it, and reads the response.
@@ -220,7 +221,8 @@ func (SecuredService) Who(ctx context.Context) (name string) {
 func (d *Ingress) Keep(host string, options ...bus.ConnectOption) {
 	d.T.Helper()
 	err := bus.Serve(d.Bus.Connect(host, options...), SecuredService{},
-		bus.RequireClaims(`"keeper" in roles`), bus.Method("Stones", bus.AllowAnonymous()), bus.Method("Who", bus.AllowAnonymous()))
+		bus.RequireClaims(`"keeper" in roles`), bus.Method("Stones", bus.AllowAnonymous()),
+		bus.Method("Who", bus.AllowAnonymous()))
 	require.NoError(d.T, err)
 }
 

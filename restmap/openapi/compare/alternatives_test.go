@@ -72,12 +72,14 @@ func TestAlternatives(t *testing.T) {
 		{"one less", takes[PaysMore](t), takes[Pays](t), []string{"POST /do: the argument p " + different}},
 		{"one more in a result", gives[Pays](t), gives[PaysMore](t), []string{"POST /do: the result's p " + different}},
 		{"one less in a result", gives[PaysMore](t), gives[Pays](t), nil},
-		{"another one", takes[Pays](t), takes[PaysOther](t), []string{"POST /do: the argument p (alternative 2) is now boolean, was integer: callers that send the old type get 400 or 422"}},
+		{"another one", takes[Pays](t), takes[PaysOther](t), []string{"POST /do: the argument p (alternative 2) is now " +
+			"boolean, was integer: callers that send the old type get 400 or 422"}},
 		{"none any more", takes[Pays](t), takes[PaysAny](t), nil},
 		{"some of what was any", takes[PaysAny](t), takes[Pays](t), narrowed},
 		{"all but one of what was any", takes[PaysAny](t), takes[PaysNoBit](t), narrowed[:1]},
 		{"another type of the same name", byCard(t), byNumber(t), []string{
-			"POST /do: the argument p.How (alternative 1).Number is now integer (int64), was string: callers that send the old type get 400 or 422",
+			"POST /do: the argument p.How (alternative 1).Number is now integer (int64), was string: " +
+				"callers that send the old type get 400 or 422",
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -55,8 +55,9 @@ func Documents(before, after *openapi.Document) []Change {
 type comparison struct {
 	before, after *openapi.Document
 	changes       []Change
-	known         map[string]bool // operations of after that were there before, even with another address or method, by shape
-	hosts         bool            // paths are those of several hosts, as in the document of a portal
+	// operations of after that were there before, even with another address or method, by shape
+	known map[string]bool
+	hosts bool // paths are those of several hosts, as in the document of a portal
 }
 
 func (c *comparison) addf(breaks bool, format string, arguments ...any) {

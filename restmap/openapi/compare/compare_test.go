@@ -77,7 +77,8 @@ func TestDocuments(t *testing.T) {
 	}{
 		{name: "itself", after: before},
 		{name: "more",
-			after: document(t, Grown{}, list, bus.ParamNames("Buy", "item, count, note", "total, bought, left"), bus.ParamNames("Sell", "item", "ok")),
+			after: document(t, Grown{}, list, bus.ParamNames("Buy", "item, count, note", "total, bought, left"),
+				bus.ParamNames("Sell", "item", "ok")),
 			adds: []string{
 				"POST /buy: the argument count is now integer (int64), was integer (int32)",
 				"POST /buy: the argument note is new",
@@ -94,7 +95,8 @@ func TestDocuments(t *testing.T) {
 			},
 		},
 		{name: "elsewhere",
-			after: document(t, Shop{}, names, list, bus.Method("Stock", bus.Path("/items"), bus.HTTPMethod("GET")), bus.Method("Buy", bus.Port(444))),
+			after: document(t, Shop{}, names, list, bus.Method("Stock", bus.Path("/items"), bus.HTTPMethod("GET")),
+				bus.Method("Buy", bus.Port(444))),
 			breaks: []string{
 				"POST /buy has moved to POST :444/buy: callers of the old address get 404 or 405",
 				"POST /stock has moved to GET /items: callers of the old address get 404 or 405",
@@ -130,7 +132,8 @@ func TestDocuments(t *testing.T) {
 				"POST /buy: the argument item.price now requires less than 100: callers that send anything else get 422",
 				"POST /buy: the argument item.price now requires a multiple of 2: callers that send anything else get 422",
 				`POST /buy: the argument item.size no longer accepts "M": callers that send it get 422`,
-				"POST /buy: the argument item.tags now requires a number of elements of at most 2: callers that send anything else get 422",
+				"POST /buy: the argument item.tags now requires a number of elements of at most 2: callers that send anything " +
+					"else get 422",
 				"POST /buy: the argument item.tags now requires no duplicate elements: callers that send anything else get 422",
 				"POST /buy: the argument item.name is now required: callers that omit it get 422",
 				"POST /buy: the argument item.price is now required: callers that omit it get 422",
@@ -156,9 +159,11 @@ func TestDocuments(t *testing.T) {
 		{name: "other arguments",
 			after: document(t, Asking{}, names, list),
 			breaks: []string{
-				"POST /buy: the argument item.name is now integer (int64), was string: callers that send the old type get 400 or 422",
+				"POST /buy: the argument item.name is now integer (int64), was string: callers that send the old type get 400 or " +
+					"422",
 				"POST /buy: the argument item.part is no longer read: what callers send is ignored",
-				"POST /buy: the argument item.price is now number (float), was number (double): callers that send the old type get 400 or 422",
+				"POST /buy: the argument item.price is now number (float), was number (double): callers that send the old type " +
+					"get 400 or 422",
 			},
 			adds: []string{"POST /buy: the argument item.tags[] is now any value, was string"},
 		},
@@ -182,7 +187,8 @@ func TestDocuments(t *testing.T) {
 			}
 		})
 	}
-	anything := document(t, Shop{}, names, list, bus.Method("Buy", bus.HTTPMethod("*")), bus.Method("Stock", bus.HTTPMethod("POST")))
+	anything := document(t, Shop{}, names, list, bus.Method("Buy", bus.HTTPMethod("*")),
+		bus.Method("Stock", bus.HTTPMethod("POST")))
 	want := []compare.Change{
 		{Breaks: true, Text: "POST /buy: it is no longer served under every HTTP method: callers that use others get 405"},
 		{Breaks: false, Text: "POST /stock: it is served under GET, too"},
@@ -190,7 +196,8 @@ func TestDocuments(t *testing.T) {
 	if got := compare.Documents(anything, before); !slices.Equal(got, want) {
 		t.Errorf("methods: %+v", got)
 	}
-	public, secured := document(t, Shop{}, names, list), document(t, Shop{}, names, list, bus.RequireClaims(`"hr" in roles`))
+	public, secured := document(t, Shop{}, names, list), document(t, Shop{}, names, list,
+		bus.RequireClaims(`"hr" in roles`))
 	for _, item := range secured.Paths {
 		item.Post.Claims = "" // which callers do not see
 	}
@@ -202,7 +209,8 @@ func TestDocuments(t *testing.T) {
 		t.Errorf("claims that no caller sees: %+v", got)
 	}
 	changes := compare.Documents(secured, public)
-	assert.False(t, slices.ContainsFunc(changes, func(c compare.Change) bool { return c.Breaks }), "claims that nobody asks for any more")
+	assert.False(t, slices.ContainsFunc(changes, func(c compare.Change) bool { return c.Breaks }),
+		"claims that nobody asks for any more")
 	assert.Len(t, changes, 2, "claims that nobody asks for any more")
 }
 
@@ -234,7 +242,8 @@ func TestArguments_InPaths(t *testing.T) {
 	t.Parallel()
 	served := func(id, from, to, route, find string) *openapi.Document {
 		return document(t, Paths{},
-			bus.ParamNames("ReadThing", id, "httpResponseBody"), bus.ParamNames("Convert", from+", "+to, "result"), bus.ParamNames("Find", "rest", "found"), bus.ParamNames("Look", "x", "y"),
+			bus.ParamNames("ReadThing", id, "httpResponseBody"), bus.ParamNames("Convert", from+", "+to, "result"),
+			bus.ParamNames("Find", "rest", "found"), bus.ParamNames("Look", "x", "y"),
 			bus.Method("Convert", bus.Path(route)), bus.Method("Find", bus.Path(find)))
 	}
 	const route, find = "/convert/{from}/{to}", "/find/{rest+}"
@@ -252,13 +261,17 @@ func TestArguments_InPaths(t *testing.T) {
 			{Text: "POST /convert/{from}/{to} is now POST /convert/{a}/{b}: only a name has changed, which callers do not send"},
 		}},
 		{"in another order", served("id", "from", "to", "/convert/{to}/{from}", find), []compare.Change{
-			{Breaks: true, Text: "POST /convert/{from}/{to} is now POST /convert/{to}/{from}: what callers send for one argument is read as another"},
+			{Breaks: true, Text: "POST /convert/{from}/{to} is now POST /convert/{to}/{from}: what callers send for one " +
+				"argument is read as another"},
 		}},
 		{"a single segment", served("id", "from", "to", route, "/find/{rest}"), []compare.Change{
-			{Breaks: true, Text: "POST /find/{rest}: the argument rest is now a single segment of the path: callers that send several get 404"},
+			{Breaks: true,
+				Text: "POST /find/{rest}: the argument rest is now a single segment of the path: callers that send several get 404"},
 		}},
 		{"moved", served("id", "from", "to", "/converted/{from}/{to}", find), []compare.Change{
-			{Breaks: true, Text: "POST /convert/{from}/{to} has moved to POST /converted/{from}/{to}: callers of the old address get 404 or 405"},
+			{Breaks: true,
+				Text: "POST /convert/{from}/{to} has moved to POST /converted/{from}/{to}: callers of the old address get 404 or " +
+					"405"},
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -304,10 +317,12 @@ func (OtherSent) OnSent(_ context.Context, number string) error { return nil }
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	sent := func(options ...events.SubscribeOption) *openapi.Document {
-		return eventsOf(t, Sent{}, append(options, bus.ParamNames("OnSent", "number, parcel", ""), bus.ParamNames("OnLost", "number", ""))...)
+		return eventsOf(t, Sent{}, append(options, bus.ParamNames("OnSent", "number, parcel", ""),
+			bus.ParamNames("OnLost", "number", ""))...)
 	}
 	wider := func(options ...events.SubscribeOption) *openapi.Document {
-		return eventsOf(t, WiderSent{}, append(options, bus.ParamNames("OnSent", "number, parcel", ""), bus.ParamNames("OnLost", "number, where", ""), bus.ParamNames("OnFound", "number", ""))...)
+		return eventsOf(t, WiderSent{}, append(options, bus.ParamNames("OnSent", "number, parcel", ""),
+			bus.ParamNames("OnLost", "number, where", ""), bus.ParamNames("OnFound", "number", ""))...)
 	}
 	yes := func(texts ...string) (changes []compare.Change) {
 		for _, text := range texts {
@@ -344,17 +359,23 @@ func TestEvents(t *testing.T) {
 		{"wider", sent(), wider(), widened},
 		{"wider, stored", sent(events.Durable()), wider(events.Durable()), widened},
 		{"narrower", wider(), sent(), slices.Concat(
-			yes("OnFound is no longer fired: old subscribers get nothing", "OnLost: the argument where is gone: old subscribers find nothing"),
+			yes("OnFound is no longer fired: old subscribers get nothing",
+				"OnLost: the argument where is gone: old subscribers find nothing"),
 			no("OnSent: the argument number is now integer (int32), was integer (int64)"),
 		)},
 		{"narrower, stored", wider(events.Durable()), sent(events.Durable()), slices.Concat(
-			yes("OnFound is no longer fired: old subscribers get nothing", "OnLost: the argument where is gone: old subscribers find nothing"),
+			yes("OnFound is no longer fired: old subscribers get nothing",
+				"OnLost: the argument where is gone: old subscribers find nothing"),
 			no("OnSent: the argument number is now integer (int32), was integer (int64)"),
-			yes("OnSent: the argument number is now integer (int32), was integer (int64): new subscribers refuse stored events with the old type",
-				"OnSent: the argument parcel.code now requires text that matches ^a: new subscribers refuse stored events with anything else",
-				"OnSent: the argument parcel.note may no longer be null: new subscribers read zero in stored events with null, or refuse them",
+			yes("OnSent: the argument number is now integer (int32), was integer (int64): new subscribers refuse stored "+
+				"events with the old type",
+				"OnSent: the argument parcel.code now requires text that matches ^a: new subscribers refuse stored events with "+
+					"anything else",
+				"OnSent: the argument parcel.note may no longer be null: new subscribers read zero in stored events with null, "+
+					"or refuse them",
 				`OnSent: the argument parcel.size now accepts only "S", "M": new subscribers refuse stored events with anything else`,
-				"OnSent: the argument parcel.weight now requires at least 1: new subscribers refuse stored events with anything else",
+				"OnSent: the argument parcel.weight now requires at least 1: new subscribers refuse stored events with anything "+
+					"else",
 				"OnSent: the argument parcel.size is now required: new subscribers refuse stored events without it",
 				"OnSent: the argument parcel.to is now required: new subscribers refuse stored events without it",
 				"OnSent: the argument parcel.weight is now required: new subscribers refuse stored events without it",
@@ -366,7 +387,9 @@ func TestEvents(t *testing.T) {
 			"OnSent: the argument parcel is gone: old subscribers refuse events without it",
 		)},
 		{"stored", sent(), sent(events.Durable()), no("OnLost is now stored", "OnSent is now stored")},
-		{"no longer stored", sent(events.Durable()), sent(), yes("OnLost is no longer stored: subscribers that want what is stored get nothing", "OnSent is no longer stored: subscribers that want what is stored get nothing")},
+		{"no longer stored", sent(events.Durable()), sent(),
+			yes("OnLost is no longer stored: subscribers that want what is stored get nothing",
+				"OnSent is no longer stored: subscribers that want what is stored get nothing")},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if got := compare.Events(test.before, test.after); !slices.Equal(got, test.want) {
@@ -385,7 +408,8 @@ type Filter struct {
 // Orders is served under one method, and under more.
 type Orders struct{}
 
-func (Orders) Find(customer, sortBy string, limit int, since time.Duration, tags []string, filter Filter, part *Filter) (found []string) {
+func (Orders) Find(customer, sortBy string, limit int, since time.Duration, tags []string, filter Filter,
+	part *Filter) (found []string) {
 	return
 }
 
@@ -393,7 +417,8 @@ func (Orders) Find(customer, sortBy string, limit int, since time.Duration, tags
 func TestWidened(t *testing.T) {
 	t.Parallel()
 	served := func(names string, options ...bus.ServeOption) *openapi.Document {
-		return document(t, Orders{}, append([]bus.ServeOption{bus.ParamNames("Find", names, "found"), bus.Method("Find", bus.Path("/customers/{customer}/orders"))}, options...)...)
+		return document(t, Orders{}, append([]bus.ServeOption{bus.ParamNames("Find", names, "found"),
+			bus.Method("Find", bus.Path("/customers/{customer}/orders"))}, options...)...)
 	}
 	const names = "customer, sortBy, limit, since, tags, filter, part"
 	get, anyMethod := bus.Method("Find", bus.HTTPMethod("GET")), bus.Method("Find", bus.HTTPMethod("*"))
@@ -409,19 +434,24 @@ func TestWidened(t *testing.T) {
 		{"GET and POST", before, served(names), []compare.Change{
 			{Text: "GET /customers/{customer}/orders: it is served under POST, too"},
 		}},
-		{"DELETE to any", served(names, bus.Method("Find", bus.HTTPMethod("DELETE"))), served(names, anyMethod), []compare.Change{
-			{Text: "DELETE /customers/{customer}/orders: it is served under every HTTP method"},
-		}},
-		{"PUT to any, with a body", served(names, bus.Method("Find", bus.HTTPMethod("PUT"))), served(names, anyMethod), []compare.Change{
-			{Text: "PUT /customers/{customer}/orders: it is served under every HTTP method"},
-		}},
-		{"an argument of another name, too", before, served("customer, sort, limit, since, tags, filter, part", anyMethod), []compare.Change{
-			{Text: "GET /customers/{customer}/orders: it is served under every HTTP method"},
-			{Breaks: true, Text: "GET /customers/{customer}/orders: the argument sortBy is no longer read from the query: what callers send there is ignored"},
-			{Text: "GET /customers/{customer}/orders: the argument sort is new"},
-		}},
+		{"DELETE to any", served(names, bus.Method("Find", bus.HTTPMethod("DELETE"))), served(names, anyMethod),
+			[]compare.Change{
+				{Text: "DELETE /customers/{customer}/orders: it is served under every HTTP method"},
+			}},
+		{"PUT to any, with a body", served(names, bus.Method("Find", bus.HTTPMethod("PUT"))), served(names, anyMethod),
+			[]compare.Change{
+				{Text: "PUT /customers/{customer}/orders: it is served under every HTTP method"},
+			}},
+		{"an argument of another name, too", before, served("customer, sort, limit, since, tags, filter, part", anyMethod),
+			[]compare.Change{
+				{Text: "GET /customers/{customer}/orders: it is served under every HTTP method"},
+				{Breaks: true, Text: "GET /customers/{customer}/orders: the argument sortBy is no longer read from the query: " +
+					"what callers send there is ignored"},
+				{Text: "GET /customers/{customer}/orders: the argument sort is new"},
+			}},
 		{"POST alone", before, served(names, bus.PostOnly()), []compare.Change{
-			{Breaks: true, Text: "GET /customers/{customer}/orders has moved to POST /customers/{customer}/orders: callers of the old address get 404 or 405"},
+			{Breaks: true, Text: "GET /customers/{customer}/orders has moved to POST /customers/{customer}/orders: " +
+				"callers of the old address get 404 or 405"},
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -457,7 +487,8 @@ func TestHosts(t *testing.T) {
 	serving := func(hosts ...string) *openapi.Document {
 		var members []openapi.Member
 		for _, host := range hosts {
-			data, err := bus.OpenAPIOf(host, Paths{}, bus.ExcludeMethods("Convert", "Find", "Look"), bus.ParamNames("ReadThing", "id", "httpResponseBody"))
+			data, err := bus.OpenAPIOf(host, Paths{}, bus.ExcludeMethods("Convert", "Find", "Look"),
+				bus.ParamNames("ReadThing", "id", "httpResponseBody"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -477,12 +508,16 @@ func TestHosts(t *testing.T) {
 	}{
 		{"the same", both, serving("a.example", "b.example"), nil},
 		{"a host less", both, one, []compare.Change{
-			{Breaks: true, Text: "GET b.example/things/{id} (b.example_443_ReadThing) is gone: unless it is only hidden, callers get 404 or 405"},
+			{Breaks: true,
+				Text: "GET b.example/things/{id} (b.example_443_ReadThing) is gone: unless it is only hidden, " +
+					"callers get 404 or 405"},
 		}},
 		{"a host more", one, both, []compare.Change{{Text: "GET b.example/things/{id} (b.example_443_ReadThing) is new"}}},
 		{"another host", one, serving("b.example"), nil},
 		{"another of two", both, serving("a.example", "c.example"), []compare.Change{
-			{Breaks: true, Text: "GET b.example/things/{id} (b.example_443_ReadThing) is gone: unless it is only hidden, callers get 404 or 405"},
+			{Breaks: true,
+				Text: "GET b.example/things/{id} (b.example_443_ReadThing) is gone: unless it is only hidden, " +
+					"callers get 404 or 405"},
 			{Text: "GET c.example/things/{id} (c.example_443_ReadThing) is new"},
 		}},
 	} {
@@ -513,7 +548,8 @@ func TestVersions(t *testing.T) {
 	data, err := conn.OpenAPI()
 	both := parsed(t, data, err)
 	alone := document(t, Second{}, second, newer)
-	want := []compare.Change{{Breaks: true, Text: "POST /add (Add) is gone: unless it is only hidden, callers get 404 or 405"}}
+	want := []compare.Change{{Breaks: true,
+		Text: "POST /add (Add) is gone: unless it is only hidden, callers get 404 or 405"}}
 	if got := compare.Documents(both, alone); !slices.Equal(got, want) {
 		t.Errorf("the first ends:\n%s\nwant:\n%s", lines(got), lines(want))
 	}

@@ -63,7 +63,8 @@ func (c *comparison) claims(key string, old, now *openapi.Operation) {
 	case before && !after:
 		c.addf(false, "%s: it no longer requires claims", key)
 	case old.Claims != now.Claims:
-		c.addf(true, "%s: it now requires the claims %s instead of %s: callers with only the old claims get 403", key, now.Claims, old.Claims)
+		c.addf(true, "%s: it now requires the claims %s instead of %s: callers with only the old claims get 403", key,
+			now.Claims, old.Claims)
 	}
 }
 
@@ -106,7 +107,8 @@ func (c *comparison) parameters(key string, old, now *openapi.Operation, renamed
 		}
 		after := find(read, before.In, name)
 		if after == nil {
-			c.addf(true, "%s: the argument %s is no longer read from the %s: what callers send there is ignored", key, before.Name, before.In)
+			c.addf(true, "%s: the argument %s is no longer read from the %s: what callers send there is ignored", key,
+				before.Name, before.In)
 			continue
 		}
 		known[after] = true
@@ -148,7 +150,8 @@ func asWhole(parameters, other []*openapi.Parameter) []*openapi.Parameter {
 			}
 		}
 		parameters = append(slices.DeleteFunc(slices.Clone(parameters), isPart),
-			&openapi.Parameter{Name: whole.Name, In: whole.In, Content: map[string]*openapi.MediaType{jsonType: {Schema: object}}})
+			&openapi.Parameter{Name: whole.Name, In: whole.In,
+				Content: map[string]*openapi.MediaType{jsonType: {Schema: object}}})
 	}
 	return parameters
 }

@@ -16,7 +16,8 @@ func (c *comparison) responses(key string, old, now *openapi.Operation) {
 	was, is := anyStatus(old), anyStatus(now)
 	switch {
 	case is && !was:
-		c.addf(true, "%s: the result may now have another status than 200: callers that take others for errors have to expect that", key)
+		c.addf(true,
+			"%s: the result may now have another status than 200: callers that take others for errors have to expect that", key)
 	case was && !is:
 		c.addf(true, "%s: the result now always has the status 200: callers that wait for another have to expect that", key)
 	}

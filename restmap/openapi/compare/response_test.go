@@ -58,13 +58,16 @@ func TestResponses(t *testing.T) {
 		want          []compare.Change
 	}{
 		{"a status", makes, status, []compare.Change{
-			{Breaks: true, Text: "POST /things: the result may now have another status than 200: callers that take others for errors have to expect that"},
+			{Breaks: true, Text: "POST /things: the result may now have another status than 200: callers that take others for " +
+				"errors have to expect that"},
 		}},
 		{"no status", status, makes, []compare.Change{
-			{Breaks: true, Text: "POST /things: the result now always has the status 200: callers that wait for another have to expect that"},
+			{Breaks: true,
+				Text: "POST /things: the result now always has the status 200: callers that wait for another have to expect that"},
 		}},
 		{"another result", makes, text, []compare.Change{
-			{Breaks: true, Text: "POST /things: the result's id is now string, was integer (int64): callers that read the old type fail"},
+			{Breaks: true,
+				Text: "POST /things: the result's id is now string, was integer (int64): callers that read the old type fail"},
 		}},
 		{"a status that is not described", makes, hidden, []compare.Change{
 			{Breaks: true, Text: "POST /things: the response with status default is no longer described"},
@@ -76,13 +79,16 @@ func TestResponses(t *testing.T) {
 			{Breaks: true, Text: "POST /things: the result is no longer a stream: callers that read its elements fail"},
 		}},
 		{"another element", each(streamsThings{}), each(streamsOthers{}), []compare.Change{
-			{Breaks: true, Text: "POST /things: the element's name is now integer (int64), was string: callers that read the old type fail"},
+			{Breaks: true,
+				Text: "POST /things: the element's name is now integer (int64), was string: callers that read the old type fail"},
 			{Text: "POST /things: the element's more is new"},
 		}},
 		{"the same stream", each(streamsThings{}), each(streamsThings{}), nil},
 		{"no body", makes, nothing, []compare.Change{
-			{Breaks: true, Text: "POST /things: the response with status 200 no longer has a body: callers that read it find nothing"},
-			{Breaks: true, Text: "POST /things: the response with status default no longer has a body: callers that read it find nothing"},
+			{Breaks: true,
+				Text: "POST /things: the response with status 200 no longer has a body: callers that read it find nothing"},
+			{Breaks: true,
+				Text: "POST /things: the response with status default no longer has a body: callers that read it find nothing"},
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -57,8 +57,10 @@ func (d direction) effects() effects {
 		}
 	default:
 		return effects{
-			null: "new subscribers read zero in stored events with null, or refuse them", kind: "new subscribers refuse stored events with the old type",
-			others: "new subscribers refuse stored events with anything else", it: "new subscribers refuse stored events with it",
+			null:    "new subscribers read zero in stored events with null, or refuse them",
+			kind:    "new subscribers refuse stored events with the old type",
+			others:  "new subscribers refuse stored events with anything else",
+			it:      "new subscribers refuse stored events with it",
 			missing: "new subscribers refuse stored events without it", gone: "new subscribers ignore it in stored events",
 		}
 	}
@@ -73,7 +75,8 @@ func (c *comparison) walk(d direction, key, what string, before, after *schema.S
 }
 
 func (c *comparison) walker(d direction, key, what string, before, after *schema.Schema) *walker {
-	w := &walker{comparison: c, direction: d, effects: d.effects(), key: key, what: what, seen: make(map[step]bool), any: &schema.Schema{}}
+	w := &walker{comparison: c, direction: d, effects: d.effects(), key: key, what: what, seen: make(map[step]bool),
+		any: &schema.Schema{}}
 	w.written = (d == fired || d == stored) && before.Ref == after.Ref && strings.HasSuffix(after.Ref, "/"+key+"_in")
 	return w
 }
@@ -85,10 +88,11 @@ type walker struct {
 	direction direction
 	effects   effects
 	key, what string
-	any       *schema.Schema // the only one for any value, so that a comparison with it ends where the other side contains itself
-	text      bool           // values are written as text, in a path or a query: 5 is also the text 5
-	written   bool           // the members of the whole are the arguments of an event, all of which a source writes
-	seen      map[step]bool
+	// the only one for any value, so that a comparison with it ends where the other side contains itself
+	any     *schema.Schema
+	text    bool // values are written as text, in a path or a query: 5 is also the text 5
+	written bool // the members of the whole are the arguments of an event, all of which a source writes
+	seen    map[step]bool
 }
 
 // sayf adds a breaking change, at a path inside the argument or the result.
@@ -235,14 +239,16 @@ func accepts(wide, narrow string) bool {
 	case base(wide) == "number":
 		return base(narrow) == "integer" || base(narrow) == "number" && wide != "number (float)"
 	case base(wide) == "integer":
-		return base(narrow) == "integer" && wide != "integer (int32)" && (wide != "integer (int64)" || narrow == "integer (int32)")
+		return base(narrow) == "integer" && wide != "integer (int32)" &&
+			(wide != "integer (int64)" || narrow == "integer (int32)")
 	}
 	return wide == base(wide) && base(narrow) == wide && narrow != base64 // only the format is gone
 }
 
 // fitsInt32 reports whether the limits of an integer, such as those of a uint8, are within an int32.
 func fitsInt32(s *schema.Schema) bool {
-	return s.Type == "integer" && s.Minimum != "" && order(s.Minimum, "-2147483648") >= 0 && s.Maximum != "" && order(s.Maximum, "2147483647") <= 0
+	return s.Type == "integer" && s.Minimum != "" && order(s.Minimum, "-2147483648") >= 0 && s.Maximum != "" &&
+		order(s.Maximum, "2147483647") <= 0
 }
 
 // isScalar reports whether a type is written as text without quotes, where there is no JSON.

@@ -68,7 +68,8 @@ func TestSchemas(t *testing.T) {
 		{"rows to any", takes[Rows](t), takes[[]any](t), nil},
 		{"a struct to any", takes[Node](t), takes[any](t), nil},
 		{"a struct to a map", takes[Node](t), takes[map[string]any](t), nil},
-		{"rows of text", takes[Rows](t), takes[[]string](t), []string{"POST /do: the argument p[] is now string, was array: callers that send the old type get 400 or 422"}},
+		{"rows of text", takes[Rows](t), takes[[]string](t),
+			[]string{"POST /do: the argument p[] is now string, was array: callers that send the old type get 400 or 422"}},
 		{"a tree from any", gives[any](t), gives[Tree](t), nil},
 		{"a struct from any", gives[any](t), gives[Node](t), nil},
 
@@ -94,18 +95,27 @@ func TestSchemas(t *testing.T) {
 		{"an int32 of a long", takes[uint32](t), takes[int32](t), []string{
 			"POST /do: the argument p is now integer (int32), was integer (int64): callers that send the old type get 400 or 422"}},
 		{"a signed one of an unsigned", takes[uint64](t), takes[int64](t), []string{
-			"POST /do: the argument p is now integer (int64), was integer (uint64): callers that send the old type get 400 or 422"}},
+			"POST /do: the argument p is now integer (int64), was integer (uint64): callers that send the old type get 400 or " +
+				"422"}},
 		{"a byte for an int32", gives[int32](t), gives[uint8](t), nil},
 		{"an int32 for a byte", gives[uint8](t), gives[int32](t), []string{
 			"POST /do: the result's p may now be less than 0: callers that read the old type fail",
 			"POST /do: the result's p may now be more than 255: callers that read the old type fail"}},
 
-		{"a wider result", gives[uint8](t), gives[uint32](t), []string{"POST /do: the result's p may now be more than 255: callers that read the old type fail"}},
-		{"a signed result", gives[uint](t), gives[int](t), []string{"POST /do: the result's p may now be less than 0: callers that read the old type fail"}},
-		{"a long bound", gives[uint32](t), gives[int](t), []string{"POST /do: the result's p may now be less than 0: callers that read the old type fail", "POST /do: the result's p may now be more than 4294967295: callers that read the old type fail"}},
-		{"a wider int", gives[int8](t), gives[int16](t), []string{"POST /do: the result's p may now be less than -128: callers that read the old type fail", "POST /do: the result's p may now be more than 127: callers that read the old type fail"}},
+		{"a wider result", gives[uint8](t), gives[uint32](t),
+			[]string{"POST /do: the result's p may now be more than 255: callers that read the old type fail"}},
+		{"a signed result", gives[uint](t), gives[int](t),
+			[]string{"POST /do: the result's p may now be less than 0: callers that read the old type fail"}},
+		{"a long bound", gives[uint32](t), gives[int](t),
+			[]string{"POST /do: the result's p may now be less than 0: callers that read the old type fail",
+				"POST /do: the result's p may now be more than 4294967295: callers that read the old type fail"}},
+		{"a wider int", gives[int8](t), gives[int16](t),
+			[]string{"POST /do: the result's p may now be less than -128: callers that read the old type fail",
+				"POST /do: the result's p may now be more than 127: callers that read the old type fail"}},
 		{"a narrower result", gives[uint32](t), gives[uint8](t), nil},
-		{"a longer result", gives[[2]int](t), gives[[3]int](t), []string{"POST /do: the result's p may now have another number of elements than 2: callers that read the old type fail"}},
+		{"a longer result", gives[[2]int](t), gives[[3]int](t),
+			[]string{"POST /do: the result's p may now have another number of elements than 2: callers that read the old type " +
+				"fail"}},
 		{"a list of any length", gives[[2]int](t), gives[[]int](t), []string{
 			"POST /do: the result's p may now have another number of elements than 2: callers that read the old type fail"}},
 		{"limits of a result", gives[struct {
@@ -131,19 +141,24 @@ func TestSchemas(t *testing.T) {
 		{"text to a number", finds[string](t), finds[int](t), []string{
 			"GET /do: the argument p is now integer (int64), was string: callers that send the old type get 400 or 422"}},
 		{"a number to a time", finds[int](t), finds[time.Time](t), []string{
-			"GET /do: the argument p is now string (date-time), was integer (int64): callers that send the old type get 400 or 422"}},
+			"GET /do: the argument p is now string (date-time), was integer (int64): callers that send the old type get 400 " +
+				"or 422"}},
 		{"a number to text, as JSON", takes[int](t), takes[string](t), []string{
 			"POST /do: the argument p is now string, was integer (int64): callers that send the old type get 400 or 422"}},
 
-		{"a part of an argument in a query", finds[Node](t), finds[Hundredths](t), []string{"GET /do: the argument p.Next is no longer read: what callers send is ignored"}},
-		{"an element of one", finds[[]Node](t), finds[[]Point](t), []string{"GET /do: the argument p[].Next is no longer read: what callers send is ignored"}},
+		{"a part of an argument in a query", finds[Node](t), finds[Hundredths](t),
+			[]string{"GET /do: the argument p.Next is no longer read: what callers send is ignored"}},
+		{"an element of one", finds[[]Node](t), finds[[]Point](t),
+			[]string{"GET /do: the argument p[].Next is no longer read: what callers send is ignored"}},
 
 		{"a result that need not be given as an argument", gives[Asked](t), gives[Named](t), nil},
 		{"a result that may be left out", gives[Asked](t), gives[Terse](t), []string{
 			"POST /do: the result's p.Color may now be missing: callers that read it have to expect that"}},
 
-		{"text to JSON", finds[string](t), finds[any](t), []string{"GET /do: the argument p is now written as JSON, was text: callers that write it as text get 400"}},
-		{"JSON to text", finds[[2]int](t), finds[[]int](t), []string{"GET /do: the argument p is now written as text, was JSON: callers that write it as JSON get 400"}},
+		{"text to JSON", finds[string](t), finds[any](t),
+			[]string{"GET /do: the argument p is now written as JSON, was text: callers that write it as text get 400"}},
+		{"JSON to text", finds[[2]int](t), finds[[]int](t),
+			[]string{"GET /do: the argument p is now written as text, was JSON: callers that write it as JSON get 400"}},
 		{"still JSON", finds[Node](t), finds[any](t), nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -23,7 +23,8 @@ func (c *comparison) widened(old *located, now map[string]*located) *located {
 		c.known[shape] = true
 		seen := *other.Operation
 		if !slices.Contains(seen.Also, restmap.AnyMethod) {
-			seen.Also = append(slices.DeleteFunc(slices.Clone(seen.Also), func(each string) bool { return each == method }), listed)
+			seen.Also = append(slices.DeleteFunc(slices.Clone(seen.Also), func(each string) bool { return each == method }),
+				listed)
 		}
 		if old.RequestBody == nil {
 			c.sendInQuery(&seen)

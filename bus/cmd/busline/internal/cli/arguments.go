@@ -36,7 +36,8 @@ func parseArguments(ctx context.Context, operands []string, stdin io.Reader) (ar
 	for _, operand := range operands {
 		name, value, isNamed := strings.Cut(operand, "=")
 		switch {
-		case operand == "-" || strings.HasPrefix(operand, "@") || strings.HasPrefix(operand, "{") || strings.HasPrefix(operand, "["):
+		case operand == "-" || strings.HasPrefix(operand, "@") || strings.HasPrefix(operand, "{") ||
+			strings.HasPrefix(operand, "["):
 			if args.body != nil {
 				return args, misuse("the body is given twice; the second is %.40q", operand)
 			}
@@ -46,7 +47,8 @@ func parseArguments(ctx context.Context, operands []string, stdin io.Reader) (ar
 		case strings.HasPrefix(operand, "https://") || strings.HasPrefix(operand, "http://"):
 			return args, misuse("%.80q is where an argument would be: the address comes first, and -X names the method", operand)
 		case !isNamed || strings.Trim(name, ":") == "":
-			return args, misuse("%.40q is not an argument; write name=value or name:=json, or the whole body as @file, - or {…}", operand)
+			return args, misuse("%.40q is not an argument; write name=value or name:=json, or the whole body as @file, - or {…}",
+				operand)
 		default:
 			var one argument
 			one.name, one.json = strings.CutSuffix(name, ":")
@@ -118,7 +120,8 @@ func (p *plan) setType(draft *prepared) error {
 	switch {
 	case draft.header.Get(name) != "" || len(draft.body) == 0:
 	case p.operation != nil && p.operation.form() != "":
-		return misuse("%s %s takes a form: write its fields as name=value and its files as name=@file, or set the type of the body with -H 'Content-Type: …'", p.method, p.to)
+		return misuse("%s %s takes a form: write its fields as name=value and its files as name=@file, "+
+			"or set the type of the body with -H 'Content-Type: …'", p.method, p.to)
 	case json.Valid(draft.body):
 		draft.header.Set(name, mediaJSON)
 	case p.operation != nil && p.operation.body() != nil:

@@ -14,9 +14,9 @@ func (s *session) newAsyncAPI() *cobra.Command {
 	return &cobra.Command{
 		Use:   "asyncapi [host]",
 		Short: "The AsyncAPI document of a host's events, or of all events",
-		Long: `Prints an AsyncAPI 3.0.0 document, indented on a terminal, else unchanged: of the events that a host publishes and subscribes
-to, or, without a host, of all, as the portal has it. Without a portal it is put together here. Documents show each caller what it
-may see.`,
+		Long: `Prints an AsyncAPI 3.0.0 document, indented on a terminal, else unchanged: of the events that a host
+publishes and subscribes to, or, without a host, of all, as the portal has it. Without a portal it is
+put together here. Documents show each caller what it may see.`,
 		Example: examples("busline asyncapi orders.example", "busline asyncapi | jq '.channels | keys'"),
 		RunE: func(c *cobra.Command, operands []string) error {
 			switch len(operands) {

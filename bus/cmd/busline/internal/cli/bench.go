@@ -33,9 +33,10 @@ func (s *session) newBench() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "bench <address> [name=value …] [name:=json …] [@file | - | '{…}']",
 		Short: "Make a call many times, and measure how long it takes",
-		Long: `Makes the same call again and again, and shows how many there are in a second, how long they take, and which statuses come
-back. Arguments are those of busline call. All calls go over one connection to the broker. Each call has its full effect:
-be careful with one that creates something. After an interruption the results so far are shown.`,
+		Long: `Makes the same call again and again, and shows how many there are in a second, how long they take, and
+which statuses come back. Arguments are those of busline call. All calls go over one connection to the
+broker. Each call has its full effect: be careful with one that creates something. After an interruption
+the results so far are shown.`,
 		Example: examples(
 			"busline bench calculator.example/add x=5 y=6",
 			"busline bench -c 64 -n 100000 calculator.example/add x=5 y=6",

@@ -54,7 +54,8 @@ func TestBench_Duration(t *testing.T) {
 		watched := func(environment *cli.Environment) { environment.StderrTerminal = true }
 		got := e.run(t.Context(), watched, "bench", "-d", "2s", "-c", "2", "trouble.example/sleep", "ms=300")
 		assert.Zero(t, got.status)
-		assert.True(t, strings.HasPrefix(got.stdout, "calls  14 in 2.10 s, 2 at a time\nrate   7 per second\ntime   p50 29"), got.stdout)
+		assert.True(t, strings.HasPrefix(got.stdout, "calls  14 in 2.10 s, 2 at a time\nrate   7 per second\ntime   p50 29"),
+			got.stdout)
 		assert.Contains(t, got.stderr, "\r4 calls in 800ms\x1b[K")
 		assert.True(t, strings.HasSuffix(got.stderr, "\r\x1b[K"), got.stderr)
 	})

@@ -34,9 +34,10 @@ func (s *session) newCall() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "call <address> [name=value …] [name:=json …] [@file | - | '{…}']",
 		Short: "Call one instance, or with --all every one",
-		Long: `Calls an address such as https://calculator.example/add; https:// may be left out. The document of the host says which
-method is meant, where each argument goes and which type it has; a mistake is reported before anything is called.
-A path that is in no document, such as a hidden one, is called if the host serves it; its arguments are sent as text.
+		Long: `Calls an address such as https://calculator.example/add; https:// may be left out. The document of the
+host says which method is meant, where each argument goes and which type it has; a mistake is reported
+before anything is called. A path that is in no document, such as a hidden one, is called if the host
+serves it; its arguments are sent as text.
 
   x=5              an integer, a number, a boolean or a text, as the document says
   tags=a tags=b    an array
@@ -51,9 +52,10 @@ A path that is in no document, such as a hidden one, is called if the host serve
 A stream of elements or events is printed as it comes, any other body with --follow.
 If a path has several methods, GET is called unless only another one takes the arguments; -X chooses the method.
 
-The answer goes to standard output: JSON indented on a terminal, else on one line; anything else as it is, on a terminal
-without its control characters. An answer of status 400 or above goes to standard error, as a few lines, or unchanged with
---json. With --all each instance answers, in any order, unless a queue gives the calls of this endpoint to one of them.`,
+The answer goes to standard output: JSON indented on a terminal, else on one line; anything else as it
+is, on a terminal without its control characters. An answer of status 400 or above goes to standard
+error, as a few lines, or unchanged with --json. With --all each instance answers, in any order, unless
+a queue gives the calls of this endpoint to one of them.`,
 		Example: examples(
 			"busline call calculator.example/add x=5 y=6",
 			"busline call calculator.example/distance p1.x=0 p1.y=0 p2:='{\"x\":3,\"y\":4}'",
@@ -84,7 +86,8 @@ func (s *session) call(ctx context.Context, f *callFlags, operands []string) err
 		return misuse("--all and --instance cannot be combined: call every instance, or one")
 	}
 	if f.all && f.raw && !f.include {
-		return misuse("--raw does not go with --all, which has a line for each answer: add -i for the head and the body of each")
+		return misuse("--raw does not go with --all, which has a line for each answer: add -i for the head and the body of " +
+			"each")
 	}
 	if f.all && f.follow {
 		return misuse("--follow does not go with --all: follow one instance, which --instance chooses")
@@ -184,7 +187,8 @@ func (s *session) callAll(conn *bus.Conn, f *callFlags, request *http.Request) e
 			return err
 		}
 		answered++
-		queued = response != nil && response.Header.Get("Bus-Queue") == request.URL.Hostname() // else each is a queue of its own
+		// else each is a queue of its own
+		queued = response != nil && response.Header.Get("Bus-Queue") == request.URL.Hostname()
 		var (
 			text string
 			good bool
@@ -227,7 +231,8 @@ func (s *session) callAll(conn *bus.Conn, f *callFlags, request *http.Request) e
 func (s *session) noteQueue(ctx context.Context, host string) {
 	instances, err := s.discover(ctx, host)
 	if err == nil && len(instances) > 1 { // otherwise there is nothing to say
-		s.notef("%s has %d instances, of which one answered: a queue gives each call of this endpoint to one of them; --instance chooses it", host, len(instances))
+		s.notef("%s has %d instances, of which one answered: a queue gives each call of this endpoint to one of them; "+
+			"--instance chooses it", host, len(instances))
 	}
 }
 
@@ -248,7 +253,8 @@ func lost(err error) answerOfOne {
 func readAnswer(response *http.Response) (one answerOfOne, err error) {
 	defer response.Body.Close()
 	text, err := wire.ReadAll(response.Body, maxDocument)
-	one = answerOfOne{response.Header.Get("Bus-From-Host"), response.Header.Get("Bus-From-Id"), response.StatusCode, compact(text)}
+	one = answerOfOne{response.Header.Get("Bus-From-Host"), response.Header.Get("Bus-From-Id"), response.StatusCode,
+		compact(text)}
 	return one, err
 }
 
@@ -259,7 +265,8 @@ func (s *session) line(one answerOfOne) string {
 	}
 	body := string(one.Body)
 	var text string
-	if json.Unmarshal(one.Body, &text) == nil && !strings.ContainsAny(text, "\n\r\t") { // without quotes where none are needed
+	// without quotes where none are needed
+	if json.Unmarshal(one.Body, &text) == nil && !strings.ContainsAny(text, "\n\r\t") {
 		body = text
 	}
 	style := s.style()

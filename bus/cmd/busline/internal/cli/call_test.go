@@ -43,7 +43,8 @@ func TestCall(t *testing.T) {
 	e.says(`{}`+"\n", "call", "products.example/products/{id}", "id=1", "name=Cup")
 	e.says(`{"name":"Cup","price":0,"tags":[]}`+"\n", "call", "products.example/products/{id}", "id=1")
 	e.says(`{}`+"\n", "call", "-X", "DELETE", "products.example/products/{id}", "id=2")
-	e.says(`[{"name":"B","price":0,"tags":["a","b"]},{"name":"Cup","price":0,"tags":[]}]`+"\n", "call", "products.example/products", "sortBy=name")
+	e.says(`[{"name":"B","price":0,"tags":["a","b"]},{"name":"Cup","price":0,"tags":[]}]`+"\n", "call",
+		"products.example/products", "sortBy=name")
 
 	e.says(`{"a":"1","b":1,"c":{"d":["x"]}}`+"\n", "call", "trouble.example/echo", "a=1", "b:= 1 ", `c.d:=[ "x" ]`)
 	e.says("[1,2]\n", "call", "trouble.example/echo", "[1, 2]")
@@ -82,12 +83,14 @@ func TestCall_Shows(t *testing.T) {
 	calculator := e.serveCalculator()
 	e.serveProducts()
 	got := e.busline(0, "call", "-i", "calculator.example/add", "x=1").stdout
-	for _, want := range []string{"HTTP/1.1 200 OK\nBus-From-Host: calculator.example\nBus-From-Id: " + calculator.ID() + "\n", "\nContent-Type: application/json\n\n{\"sum\":1}\n"} {
+	for _, want := range []string{"HTTP/1.1 200 OK\nBus-From-Host: calculator.example\nBus-From-Id: " + calculator.ID() +
+		"\n", "\nContent-Type: application/json\n\n{\"sum\":1}\n"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("-i shows\n%swant\n%s", got, want)
 		}
 	}
-	e.refuses(1, "404 Not Found: no product has the id 7: not found\n  who      products.example/products/7 ", "call", "products.example/products/7")
+	e.refuses(1, "404 Not Found: no product has the id 7: not found\n  who      products.example/products/7 ", "call",
+		"products.example/products/7")
 	problem := e.busline(1, "call", "--json", "products.example/products/7")
 	var line struct {
 		Status int
@@ -104,7 +107,8 @@ func TestCall_Shows(t *testing.T) {
 	included := e.busline(1, "call", "-i", "products.example/products/7")
 	assert.True(t, strings.HasPrefix(included.stdout, "HTTP/1.1 404 Not Found\n"), included.stdout)
 	assert.Empty(t, included.stderr)
-	e.refuses(1, "405 Method Not Allowed: /add is served under GET, HEAD, POST, not DELETE", "call", "-X", "DELETE", "calculator.example/add")
+	e.refuses(1, "405 Method Not Allowed: /add is served under GET, HEAD, POST, not DELETE", "call", "-X", "DELETE",
+		"calculator.example/add")
 	e.says("", "call", "-X", "HEAD", "calculator.example/add", "x=1")
 	e.refuses(1, "400 Bad Request\n  argument  x (query): ", "call", "calculator.example/add?x=a&y=b")
 }
@@ -135,10 +139,12 @@ func TestCall_Instances(t *testing.T) {
 	assert.Equal(t, 200, one.Status, first)
 	assert.Equal(t, "NoQueue "+one.ID, one.Body, first)
 	assert.Equal(t, "messaging.example", one.Host, first)
-	if got := e.busline(0, "call", "--all", "-i", "messaging.example/no-queue").stdout; strings.Count(got, "HTTP/1.1 200 OK\n") != 3 {
+	if got := e.busline(0, "call", "--all", "-i", "messaging.example/no-queue").stdout; strings.Count(got,
+		"HTTP/1.1 200 OK\n") != 3 {
 		t.Errorf("-i prints\n%s", got)
 	}
-	if got := e.busline(0, "call", "--all", "-i", "--raw", "messaging.example/no-queue").stdout; strings.Count(got, "HTTP/1.1 200 OK\n") != 3 {
+	if got := e.busline(0, "call", "--all", "-i", "--raw", "messaging.example/no-queue").stdout; strings.Count(got,
+		"HTTP/1.1 200 OK\n") != 3 {
 		t.Errorf("-i --raw prints\n%s", got)
 	}
 	if got := e.busline(0, "call", "--all", "all:888/ping").stdout; strings.Count(got, `"host":"messaging.example"`) != 3 {
@@ -147,7 +153,8 @@ func TestCall_Instances(t *testing.T) {
 	got := e.busline(1, "call", "--all", "messaging.example/cache-load")
 	assert.Contains(t, got.stdout, "  400  {\"type\"", "--all that fails")
 	assert.Contains(t, got.stderr, "1 of 1 answers report a failure", "--all that fails")
-	const queued = "busline: messaging.example has 3 instances, of which one answered: a queue gives each call of this endpoint to one of them; --instance chooses it\n"
+	const queued = "busline: messaging.example has 3 instances, of which one answered: a queue gives each call of this " +
+		"endpoint to one of them; --instance chooses it\n"
 	if got := e.busline(0, "call", "--all", "messaging.example/default-queue"); got.stderr != queued {
 		t.Errorf("--all of an endpoint with a queue says %q", got.stderr)
 	}
@@ -156,7 +163,8 @@ func TestCall_Instances(t *testing.T) {
 			t.Errorf("--all of %s says %q", address, got.stderr)
 		}
 	}
-	e.refuses(3, "messaging.example has no instance nobody; it has "+strings.Join(ids, ", "), "call", "--instance", "nobody", "messaging.example/home")
+	e.refuses(3, "messaging.example has no instance nobody; it has "+strings.Join(ids, ", "), "call", "--instance",
+		"nobody", "messaging.example/home")
 }
 
 // Parcels takes what there is of types.
@@ -213,7 +221,8 @@ func (e *terminal) serveParcels() *bus.Conn {
 			return err
 		}
 		return bus.Serve(conn, Parcels{},
-			bus.Method("Find", bus.HTTPMethod("GET")), bus.Method("Secret", bus.Undocumented()), bus.Method("Internal", bus.Port(444)))
+			bus.Method("Find", bus.HTTPMethod("GET")), bus.Method("Secret", bus.Undocumented()),
+			bus.Method("Internal", bus.Port(444)))
 	})
 }
 
@@ -225,7 +234,8 @@ func TestTypes(t *testing.T) {
 		`"fragile":true,"inside":{"kind":"box","weight":null,"when":"0001-01-01T00:00:00Z","labels":{},"lines":[],"fragile":false,"inside":null}}`+"\n",
 		"call", "parcels.example/send", "kind=bag", "weight=0.5", "when=2026-11-22T08:00:00Z", `labels={"a":1,"b.c":2}`,
 		"lines.0.item=7", "lines.0.count=7", "lines.1.count=2", "fragile=true", "inside.kind=box", "inside.weight:=null")
-	e.says(`{"found":"[a b] {x 3} true"}`+"\n", "call", "parcels.example/find", "kinds=a", "kinds=b", "line.item=x", "line.count=3", "fragile=true")
+	e.says(`{"found":"[a b] {x 3} true"}`+"\n", "call", "parcels.example/find", "kinds=a", "kinds=b", "line.item=x",
+		"line.count=3", "fragile=true")
 	e.says(`{"count":2}`+"\n", "call", "parcels.example/count", "[1,2]")
 	e.says(`{"deeper":4}`+"\n", "call", "parcels.example:444/internal", "depth=3")
 	e.says(`{"y":7}`+"\n", "call", "parcels.example/secret", "x=5", `lines:=[{"item":"a"},{}]`)
@@ -264,10 +274,12 @@ func TestUnreadableDocument(t *testing.T) {
 		}))
 	const why = "the document of broken.example:443 cannot be read: OpenAPI document: its version is not 3.0"
 	got := e.busline(0, "call", "-X", "POST", "broken.example/secret", "x=5")
-	if want := (result{stdout: `{"y":5}` + "\n", stderr: "busline: " + why + "; arguments are sent as text\n"}); got != want {
+	if want := (result{stdout: `{"y":5}` + "\n",
+		stderr: "busline: " + why + "; arguments are sent as text\n"}); got != want {
 		t.Errorf("a call prints %+v, want %+v", got, want)
 	}
-	if got := e.busline(2, "call", "broken.example/secrets"); !strings.HasSuffix(got.stderr, "broken.example serves nothing at /secrets, and shows no other paths (seen without a token)\n") {
+	if got := e.busline(2, "call", "broken.example/secrets"); !strings.HasSuffix(got.stderr,
+		"broken.example serves nothing at /secrets, and shows no other paths (seen without a token)\n") {
 		t.Errorf("what is not there: %+v", got)
 	}
 	e.refuses(1, why, "describe", "broken.example")
@@ -279,18 +291,23 @@ func TestHandlers(t *testing.T) {
 	e.serveParcels()
 	e.says("GET /files/a%20b/c?x=5  ", "call", "parcels.example/files/a%20b/c", "x=5")
 	e.says("GET /files/a/b%3F  ", "call", "parcels.example/files/{path}", "path=a/b?")
-	e.says("PUT /files/a application/x-www-form-urlencoded x=5&x=6", "call", "-X", "PUT", "parcels.example/files/a", "x=5", "x=6")
+	e.says("PUT /files/a application/x-www-form-urlencoded x=5&x=6", "call", "-X", "PUT", "parcels.example/files/a",
+		"x=5", "x=6")
 	e.says("PUT /files/a application/json [5]", "call", "-X", "PUT", "parcels.example/files/a", "[5]")
-	e.says("PUT /files/a text/csv [5", "call", "-X", "PUT", "-H", "Content-Type: text/csv", "parcels.example/files/a", "[5")
+	e.says("PUT /files/a text/csv [5", "call", "-X", "PUT", "-H", "Content-Type: text/csv",
+		"parcels.example/files/a", "[5")
 	e.says("PUT /files/a text/plain; charset=utf-8 [5", "call", "-X", "PUT", "parcels.example/files/a", "[5")
 	e.refuses(1, "418 I'm a teapot: GET /files/bad\n  who      parcels.example ", "call", "parcels.example/files/bad")
-	e.refuses(1, `"detail":"GET /files/bad","host":"parcels.example","id":"`, "call", "--json", "parcels.example/files/bad")
+	e.refuses(1, `"detail":"GET /files/bad","host":"parcels.example","id":"`, "call", "--json",
+		"parcels.example/files/bad")
 	e.refuses(1, `"msgId":"`, "call", "--json", "parcels.example/files/bad")
-	if got := e.busline(1, "bench", "-n", "2", "parcels.example/files/bad"); !strings.HasSuffix(got.stdout, "\n418    2  GET /files/bad\n") {
+	if got := e.busline(1, "bench", "-n", "2", "parcels.example/files/bad"); !strings.HasSuffix(got.stdout,
+		"\n418    2  GET /files/bad\n") {
 		t.Errorf("a bench of what fails prints\n%s", got.stdout)
 	}
 	e.refuses(2, "argument path is missing: it is part of the path", "call", "parcels.example/files/{path}")
-	e.refuses(2, "the body is given as a whole, but x=… is part of it", "call", "-X", "PUT", "parcels.example/files/a", "x=5", "{}")
+	e.refuses(2, "the body is given as a whole, but x=… is part of it", "call", "-X", "PUT",
+		"parcels.example/files/a", "x=5", "{}")
 }
 
 // serveNothing serves what is in no document.
@@ -325,8 +342,11 @@ func TestNames_WithDots(t *testing.T) {
 	e := newTerminal(t)
 	e.serve("dots.example", func(conn *bus.Conn) error { return bus.Serve(conn, Dots{}, bus.Resource("dots")) })
 	const same = `{"a.b":"1","in.side":{"c.d":2},"a":{"c":"3"},"free":{"x":{"y":"4"}}}`
-	e.says(`{"same":`+same+"}\n", "call", "dots.example/echo", "what.a.b=1", "what.in.side.c.d=2", "what.a.c=3", "what.free.x.y=4")
+	e.says(`{"same":`+same+"}\n", "call", "dots.example/echo", "what.a.b=1", "what.in.side.c.d=2", "what.a.c=3",
+		"what.free.x.y=4")
 	e.says(same+"\n", "call", "-X", "PUT", "dots.example/dots/7", "a.b=1", "in.side.c.d=2", "a.c=3", "free.x.y=4")
-	e.refuses(2, "there is no argument what.in: what has a, a.b, free, in.side", "call", "dots.example/echo", "what.in.c.d=2")
-	e.refuses(2, "there is no argument what.in.side.c: what.in.side has c.d", "call", "dots.example/echo", "what.in.side.c=2")
+	e.refuses(2, "there is no argument what.in: what has a, a.b, free, in.side", "call", "dots.example/echo",
+		"what.in.c.d=2")
+	e.refuses(2, "there is no argument what.in.side.c: what.in.side has c.d", "call", "dots.example/echo",
+		"what.in.side.c=2")
 }

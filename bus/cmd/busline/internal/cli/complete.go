@@ -17,7 +17,8 @@ const completeTimeout = time.Second
 
 // completing returns a function with which shells complete the operands of a command: complete returns the candidates
 // for a word after other operands, none after any error.
-func (s *session) completing(complete func(ctx context.Context, before []string, word string) []string) cobra.CompletionFunc {
+func (s *session) completing(complete func(ctx context.Context, before []string,
+	word string) []string) cobra.CompletionFunc {
 	return func(c *cobra.Command, before []string, word string) ([]string, cobra.ShellCompDirective) {
 		const directive = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 		if s.settings.check() != nil {
@@ -30,7 +31,8 @@ func (s *session) completing(complete func(ctx context.Context, before []string,
 		for i, candidate := range candidates {
 			candidates[i] = cleanLine(candidate)
 		}
-		if len(candidates) == 1 && (strings.HasSuffix(candidates[0], "=") || strings.HasSuffix(candidates[0], "/")) { // more is to come
+		// more is to come
+		if len(candidates) == 1 && (strings.HasSuffix(candidates[0], "=") || strings.HasSuffix(candidates[0], "/")) {
 			return candidates, directive | cobra.ShellCompDirectiveNoSpace
 		}
 		return candidates, directive
@@ -131,9 +133,9 @@ func newCompletion() *cobra.Command {
 	return &cobra.Command{
 		Use:   "completion " + strings.Join(shells, "|"),
 		Short: "A script that completes commands, hosts and paths in a shell",
-		Long: `Prints a script for a shell. With it the tab key completes commands and flags, the hosts and paths on the bus, and the
-names of arguments. If the bus does not answer within a second, only commands and flags are completed. The script for bash
-needs the package bash-completion.`,
+		Long: `Prints a script for a shell. With it the tab key completes commands and flags, the hosts and paths on
+the bus, and the names of arguments. If the bus does not answer within a second, only commands and flags
+are completed. The script for bash needs the package bash-completion.`,
 		Example: examples(
 			"source <(busline completion bash)                                    # in ~/.bashrc",
 			"source <(busline completion zsh)                                     # in ~/.zshrc, after compinit",

@@ -182,7 +182,8 @@ func (d schemas) putInside(into *value, schema *schema.Schema, name string, rest
 		property, known := d.property(schema, member)
 		if !known {
 			names := d.propertyNames(schema)
-			return misuse("there is no argument %s: %s has %s%s", inner, name, orNothing(names), similar.DidYouMean(member, names))
+			return misuse("there is no argument %s: %s has %s%s", inner, name, orNothing(names),
+				similar.DidYouMean(member, names))
 		}
 		if into.members == nil {
 			into.members = make(map[string]*value)

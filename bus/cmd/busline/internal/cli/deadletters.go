@@ -19,11 +19,13 @@ func (s *session) newDeadLetters() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "dead-letters <publisher> [service]",
 		Short: "Events that services could not handle: list them, redeliver them, delete them",
-		Long: `Lists the dead letters of a publisher, the oldest first: those of one service, or of all. With --redeliver each is stored again,
-for the service that could not handle it and for no other, which gets it when it runs, with all its attempts. With --delete
-they are lost for that service. JSON has their arguments, too.`,
+		Long: `Lists the dead letters of a publisher, the oldest first: those of one service, or of all. With
+--redeliver each is stored again, for the service that could not handle it and for no other, which gets
+it when it runs, with all its attempts. With --delete they are lost for that service. JSON has their
+arguments, too.`,
 		Example: examples(
-			"busline events dead-letters orders.example", "busline events dead-letters orders.example mailer.example --event on-ordered --redeliver",
+			"busline events dead-letters orders.example",
+			"busline events dead-letters orders.example mailer.example --event on-ordered --redeliver",
 			"busline events dead-letters orders.example --json | jq -r '.[].body'",
 		),
 		RunE: func(c *cobra.Command, operands []string) error {
@@ -50,7 +52,8 @@ type deadLetterOptions struct {
 
 // read takes the operands, and says what is wrong with them.
 func (o *deadLetterOptions) read(operands []string) error {
-	if err := checkHosts(operands, 1, 2, "name a publisher and perhaps a service, as in: busline events dead-letters orders.example mailer.example"); err != nil {
+	if err := checkHosts(operands, 1, 2,
+		"name a publisher and perhaps a service, as in: busline events dead-letters orders.example mailer.example"); err != nil {
 		return err
 	}
 	o.publisher = operands[0]
@@ -105,12 +108,14 @@ func (s *session) deadLetters(ctx context.Context, options *deadLetterOptions) e
 
 // change redelivers or deletes dead letters, and returns those that are done. After a failure it continues: one of a
 // service that is gone does not hold up those behind it.
-func (s *session) change(ctx context.Context, options *deadLetterOptions, selected []eventlog.DeadLetter) (done []eventlog.DeadLetter, err error) {
+func (s *session) change(ctx context.Context, options *deadLetterOptions,
+	selected []eventlog.DeadLetter) (done []eventlog.DeadLetter, err error) {
 	change, what := eventlog.DeadLetter.Redeliver, "delivered again"
 	switch {
 	case options.delete:
 		change, what = eventlog.DeadLetter.Delete, "deleted"
-		question := fmt.Sprintf("delete %s of %s", plural(len(selected), "dead letter"), strings.Join(servicesOf(selected), ", "))
+		question := fmt.Sprintf("delete %s of %s", plural(len(selected), "dead letter"),
+			strings.Join(servicesOf(selected), ", "))
 		if err := s.confirm(ctx, question, options.yes); err != nil {
 			return nil, err
 		}
@@ -142,7 +147,8 @@ func (o *deadLetterOptions) table(style style, events []eventlog.DeadLetter) str
 	rows := table{{cells: []string{"AT", "SERVICE", "EVENT", "ATTEMPTS", "REASON"}}}
 	for i := range events {
 		each := &events[i]
-		rows.add("", moment(each.At), each.Service, cleanLine(each.Event), strconv.Itoa(each.Attempts), cleanLine(each.Reason))
+		rows.add("", moment(each.At), each.Service, cleanLine(each.Event), strconv.Itoa(each.Attempts),
+			cleanLine(each.Reason))
 	}
 	var plain strings.Builder
 	rows.write(&plain, "")
@@ -150,7 +156,8 @@ func (o *deadLetterOptions) table(style style, events []eventlog.DeadLetter) str
 	text = style.bold(heading) + "\n" + text
 	switch {
 	case o.redeliver:
-		text += plural(len(events), "event") + " stored again for " + strings.Join(servicesOf(events), ", ") + ", delivered as soon as the service runs\n"
+		text += plural(len(events), "event") + " stored again for " + strings.Join(servicesOf(events), ", ") +
+			", delivered as soon as the service runs\n"
 	case o.delete:
 		text += plural(len(events), "dead letter") + " deleted\n"
 	}

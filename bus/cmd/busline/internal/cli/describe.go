@@ -15,9 +15,10 @@ func (s *session) newDescribe() *cobra.Command {
 	return &cobra.Command{
 		Use:   "describe <host>[/path]",
 		Short: "What a host serves: operations, arguments, results",
-		Long: `Shows the operations of a host, from the OpenAPI documents of its ports: signature, method and path, description,
-arguments and results, and whether it needs a token. With a path, only the operations of that path. A document shows each
-caller what it may call: without a token, operations that need one are missing.`,
+		Long: `Shows the operations of a host, from the OpenAPI documents of its ports: signature, method and path,
+description, arguments and results, and whether it needs a token. With a path, only the operations of
+that path. A document shows each caller what it may call: without a token, operations that need one are
+missing.`,
 		Example: examples(
 			"busline describe calculator.example",
 			"busline describe products.example/products/{id}",
@@ -63,7 +64,9 @@ func (s *session) describe(ctx context.Context, operand string) error {
 		all = append(all, operationsOf(each.document)...)
 	}
 	if len(all) == 0 {
-		return &failure{status: failed, err: fmt.Errorf("the document of %s does not describe the host itself; busline docs %s prints all of it", to.place(), to.place())}
+		return &failure{status: failed,
+			err: fmt.Errorf("the document of %s does not describe the host itself; busline docs %s prints all of it",
+				to.place(), to.place())}
 	}
 	shown := all
 	if to.path != "/" {
@@ -91,7 +94,8 @@ func (s *session) describe(ctx context.Context, operand string) error {
 }
 
 // documentsOf fetches the documents of all ports of a host, or of one if the address names it.
-func (s *session) documentsOf(ctx context.Context, to address, onePort bool) (instances []instance, documents []portDocument, err error) {
+func (s *session) documentsOf(ctx context.Context, to address,
+	onePort bool) (instances []instance, documents []portDocument, err error) {
 	instances, err = s.discover(ctx, to.host)
 	if err != nil {
 		return nil, nil, err
@@ -256,7 +260,8 @@ func (s *session) describeJSON(all []operation) error {
 		for _, argument := range each.parameters() {
 			d := schemas{each.document}
 			one.Arguments = append(one.Arguments, describedArgument{
-				Name: argument.name, In: argument.in, Type: d.text(argument.schema), Required: argument.asked || argument.in == inPath,
+				Name: argument.name, In: argument.in, Type: d.text(argument.schema), Required: argument.asked ||
+					argument.in == inPath,
 				Demands: d.demands(argument.schema), Description: d.description(argument.schema),
 			})
 		}

@@ -30,10 +30,14 @@ func TestDescribe(t *testing.T) {
 	golden(t, "describe-payroll-hr.txt", e.busline(0, "describe", "payroll.example").stdout)
 	e.says(`{"amount":5200}`+"\n", "call", "payroll.example/salary", "employee=ada")
 	for _, scheme := range []string{"Bearer ", " bearer  "} {
-		e.says(`{"amount":5200}`+"\n", "--token", scheme+e.env["BUS_TOKEN"]+"\n", "call", "payroll.example/salary", "employee=ada")
+		e.says(`{"amount":5200}`+"\n", "--token", scheme+e.env["BUS_TOKEN"]+"\n", "call", "payroll.example/salary",
+			"employee=ada")
 	}
-	e.refuses(1, "401 Unauthorized: a token is required; send it as", "--token", " ", "call", "payroll.example/salary", "employee=ada")
-	e.refuses(1, "hint      a service accepts only tokens signed by a key in its BUS_JWKS; busline token makes both for tests", "--token", "Bearer x", "describe", "payroll.example")
+	e.refuses(1, "401 Unauthorized: a token is required; send it as", "--token", " ", "call", "payroll.example/salary",
+		"employee=ada")
+	e.refuses(1,
+		"hint      a service accepts only tokens signed by a key in its BUS_JWKS; busline token makes both for tests",
+		"--token", "Bearer x", "describe", "payroll.example")
 
 	delete(e.env, "BUS_TOKEN")
 	one := e.busline(0, "describe", "products.example/products/{id}").stdout
@@ -44,7 +48,8 @@ func TestDescribe(t *testing.T) {
 	got := e.busline(0, "describe", "parcels.example:444").stdout
 	assert.NotContains(t, got, "/send")
 	assert.Contains(t, got, "port 444,")
-	if got := e.busline(0, "describe", payroll.ID()+".payroll.example").stdout; !strings.Contains(got, "POST payroll.example/headcount") {
+	if got := e.busline(0, "describe", payroll.ID()+".payroll.example").stdout; !strings.Contains(got,
+		"POST payroll.example/headcount") {
 		t.Errorf("one instance:\n%s", got)
 	}
 	var described []struct {
@@ -86,7 +91,8 @@ func TestDescribe_Different(t *testing.T) {
 	if got := e.busline(0, "describe", "grades.example").stdout; strings.Contains(got, "different") {
 		t.Errorf("two of a kind:\n%s", got)
 	}
-	other := e.serve("grades.example", func(conn *bus.Conn) error { return bus.Serve(conn, Stock{}) }, bus.WithVersion("0.9")).ID()
+	other := e.serve("grades.example", func(conn *bus.Conn) error { return bus.Serve(conn, Stock{}) },
+		bus.WithVersion("0.9")).ID()
 	got := e.busline(0, "describe", "grades.example").stdout
 	if !strings.HasPrefix(got, "grades.example  versions 0.9 and 1, 3 instances, port 443,") {
 		t.Errorf("two versions:\n%s", got)
@@ -146,16 +152,20 @@ func TestDocs(t *testing.T) {
 	e.refuses(1, "nothing.example has no document (seen without a token)", "docs", "nothing.example")
 	e.refuses(1, "nothing.example has no document (seen without a token)", "describe", "nothing.example")
 	e.bus.Connect("caller.example")
-	e.refuses(1, "caller.example has no document, as it serves nothing: it only calls, or subscribes to events", "describe", "caller.example")
-	if got := e.busline(0, "docs"); !strings.Contains(got.stderr, "nothing.example is left out: nothing.example has no document") {
+	e.refuses(1, "caller.example has no document, as it serves nothing: it only calls, or subscribes to events",
+		"describe", "caller.example")
+	if got := e.busline(0, "docs"); !strings.Contains(got.stderr,
+		"nothing.example is left out: nothing.example has no document") {
 		t.Errorf("what is left out: %s", got.stderr)
 	}
 	e.servePortal()
 	title, count := paths()
 	assert.Equal(t, "Services on the bus", title)
 	assert.Equal(t, 7, count)
-	for _, arguments := range [][]string{{"docs"}, {"docs", "portal"}, {"docs", "parcels.example"}, {"docs", "parcels.example:444"}} {
-		for address, want := range map[string]string{"https://api.example.com/": "https://api.example.com", "http://a:81/bus": "http://a:81/bus"} {
+	for _, arguments := range [][]string{{"docs"}, {"docs", "portal"}, {"docs", "parcels.example"},
+		{"docs", "parcels.example:444"}} {
+		for address, want := range map[string]string{"https://api.example.com/": "https://api.example.com",
+			"http://a:81/bus": "http://a:81/bus"} {
 			text := e.busline(0, append(arguments, "--base-url", address)...).stdout
 			document, err := openapi.Parse([]byte(text))
 			require.NoError(t, err, "%v --base-url %s", arguments, address)
@@ -167,7 +177,8 @@ func TestDocs(t *testing.T) {
 	if title, _ := paths("portal"); title != "Services on the bus" {
 		t.Errorf("the portal's document is %s", title)
 	}
-	e.refuses(1, "the document of portal does not describe the host itself; busline docs portal prints all of it", "describe", "portal")
+	e.refuses(1, "the document of portal does not describe the host itself; busline docs portal prints all of it",
+		"describe", "portal")
 }
 
 // TestDescribe_Results reads them as programs do.
@@ -188,7 +199,9 @@ func TestDescribe_Results(t *testing.T) {
 		var described []struct{ Results json.RawMessage }
 		text := e.busline(0, "describe", "--json", address).stdout
 		require.NoError(t, json.Unmarshal([]byte(text), &described))
-		if !slices.ContainsFunc(described, func(one struct{ Results json.RawMessage }) bool { return string(one.Results) == want }) {
+		if !slices.ContainsFunc(described, func(one struct{ Results json.RawMessage }) bool {
+			return string(one.Results) == want
+		}) {
 			t.Errorf("%s: %s, want %s", address, text, want)
 		}
 	}

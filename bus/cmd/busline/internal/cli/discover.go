@@ -42,7 +42,8 @@ func (s *session) discover(ctx context.Context, host string) ([]instance, error)
 	}
 	ctx, cancel := s.limited(ctx)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("https://%s:%d/ping", host, subject.ControlPort), http.NoBody)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet,
+		fmt.Sprintf("https://%s:%d/ping", host, subject.ControlPort), http.NoBody)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +114,8 @@ func portless(to address, instances []instance) error {
 	if to.port == subject.ControlPort || len(ports) == 0 || slices.Contains(ports, to.port) {
 		return nil
 	}
-	text := fmt.Sprintf("no instance serves %s on port %d; it is on %s", to.host, to.port, strings.ReplaceAll(joinPorts(ports), " ", ", "))
+	text := fmt.Sprintf("no instance serves %s on port %d; it is on %s", to.host, to.port,
+		strings.ReplaceAll(joinPorts(ports), " ", ", "))
 	return &failure{status: absent, err: errors.New(text)}
 }
 
@@ -198,7 +200,8 @@ func parseAddress(text string) (address, error) {
 	}
 	parsed, err := url.Parse(whole)
 	if err != nil { // it begins with the whole text
-		return address{}, misuse("%q is not an address such as calculator.example/add: %w", text, cmp.Or(errors.Unwrap(err), err))
+		return address{}, misuse("%q is not an address such as calculator.example/add: %w", text,
+			cmp.Or(errors.Unwrap(err), err))
 	}
 	to, err := subject.FromURL(http.MethodGet, parsed)
 	if err != nil {

@@ -16,12 +16,14 @@ func (s *session) newDocs() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "docs [host[:port]]",
 		Short: "The OpenAPI document of a host, or of the whole bus",
-		Long: `Prints an OpenAPI 3.0.0 document, indented on a terminal, else unchanged: that of a host or of one of its ports, or, without
-a host, that of all services, as the portal has it. Without a portal it is put together here. Documents show each caller
-what it may call. The server address in a document is that of the ingress: BUS_BASE_URL of the service, else
-http://127.0.0.1:8080, where an ingress listens by default; --base-url sets another one.`,
+		Long: `Prints an OpenAPI 3.0.0 document, indented on a terminal, else unchanged: that of a host or of one of
+its ports, or, without a host, that of all services, as the portal has it. Without a portal it is put
+together here. Documents show each caller what it may call. The server address in a document is that of
+the ingress: BUS_BASE_URL of the service, else http://127.0.0.1:8080, where an ingress listens by
+default; --base-url sets another one.`,
 		Example: examples(
-			"busline docs calculator.example", "busline docs --base-url https://api.example.com > bus.json", "busline docs | jq '.paths | keys'",
+			"busline docs calculator.example", "busline docs --base-url https://api.example.com > bus.json",
+			"busline docs | jq '.paths | keys'",
 		),
 		RunE: func(c *cobra.Command, operands []string) error {
 			baseURL := strings.TrimSuffix(baseURL, "/")

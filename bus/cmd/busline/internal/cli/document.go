@@ -308,7 +308,8 @@ type parameter struct {
 // the document has one. Two may have the same name: PUT /items/{sku} with an item that has a sku.
 func (o *operation) parameters() (all []parameter) {
 	for _, each := range o.Parameters {
-		one := parameter{name: each.Name, in: each.In, schema: each.Schema, asked: each.Required && each.In != inPath, rest: each.Rest, partOf: each.PartOf}
+		one := parameter{name: each.Name, in: each.In, schema: each.Schema, asked: each.Required && each.In != inPath,
+			rest: each.Rest, partOf: each.PartOf}
 		if media := each.Content[mediaJSON]; media != nil {
 			one.schema, one.json = media.Schema, true
 		}
@@ -318,7 +319,8 @@ func (o *operation) parameters() (all []parameter) {
 	if body := o.body(); body != nil {
 		object := d.resolve(body)
 		for _, name := range d.propertyNames(body) {
-			all = append(all, parameter{name: name, in: inBody, schema: object.Properties[name], asked: slices.Contains(object.Required, name)})
+			all = append(all, parameter{name: name, in: inBody, schema: object.Properties[name],
+				asked: slices.Contains(object.Required, name)})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b parameter) int {

@@ -22,9 +22,9 @@ func (s *session) newEvents() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "events",
 		Short: "Stored events: who has not handled which, read them, publish and replay them, dead letters",
-		Long: `Shows and changes the logs of stored events: each publisher has one, and keeps its events for some time, handled or not. All
-but publish work in JetStream, for which the broker user needs permissions; see docs/guides/events.md. What
-deletes, or sets a subscription back, asks first.`,
+		Long: `Shows and changes the logs of stored events: each publisher has one, and keeps its events for some time,
+handled or not. All but publish work in JetStream, for which the broker user needs permissions; see
+docs/guides/events.md. What deletes, or sets a subscription back, asks first.`,
 		Example: examples("busline events ls", "busline events tail orders.example --since 10m"),
 		Args: func(c *cobra.Command, operands []string) error {
 			if len(operands) > 0 {
@@ -37,7 +37,8 @@ deletes, or sets a subscription back, asks first.`,
 			return errors.Join(c.Help(), &failure{status: misused})
 		},
 	}
-	c.AddCommand(s.newEventsList(), s.newEventsDescribe(), s.newEventsTail(), s.newEventsPublish(), s.newEventsReplay(), s.newDeadLetters(), s.newEventsForget())
+	c.AddCommand(s.newEventsList(), s.newEventsDescribe(), s.newEventsTail(), s.newEventsPublish(), s.newEventsReplay(),
+		s.newDeadLetters(), s.newEventsForget())
 	return c
 }
 
@@ -84,7 +85,8 @@ func parseStart(flag, text string) (time.Time, error) {
 		ago = time.Duration(count) * 24 * time.Hour
 	}
 	if err != nil || ago < 0 {
-		return time.Time{}, misuse("--%s: %q is not valid; write how long ago, such as 10m or 2d, a time such as 2026-11-26T07:00:00Z, or beginning", flag, text)
+		return time.Time{}, misuse("--%s: %q is not valid; write how long ago, such as 10m or 2d, "+
+			"a time such as 2026-11-26T07:00:00Z, or beginning", flag, text)
 	}
 	return time.Now().Add(-ago), nil
 }
@@ -93,10 +95,11 @@ func (s *session) newEventsList() *cobra.Command {
 	return &cobra.Command{
 		Use:   "ls [publisher]",
 		Short: "Publishers, and how far each service is",
-		Long: `Lists who publishes stored events, and who subscribes to them: the events that a service has not handled yet, when the
-oldest of these was stored, how many are in flight, how many of those again, the dead letters, and about how many events
-the log has dropped before the service could handle them.`,
-		Example: examples("busline events ls", "busline events ls orders.example", "busline events ls --json | jq -r '.[].publisher'"),
+		Long: `Lists who publishes stored events, and who subscribes to them: the events that a service has not handled
+yet, when the oldest of these was stored, how many are in flight, how many of those again, the dead
+letters, and about how many events the log has dropped before the service could handle them.`,
+		Example: examples("busline events ls", "busline events ls orders.example",
+			"busline events ls --json | jq -r '.[].publisher'"),
 		RunE: func(c *cobra.Command, operands []string) error {
 			if err := checkHosts(operands, 0, 1, "name one publisher, or none for all"); err != nil {
 				return err
@@ -137,11 +140,13 @@ func (s *session) listEvents(ctx context.Context, publishers []string) error {
 
 // logTable formats logs: a line for each subscription, and one for a log without any.
 func (s *session) logTable(logs []eventlog.Log) string {
-	rows := table{{cells: []string{"PUBLISHER", "SERVICE", "EVENT", "BACKLOG", "OLDEST", "IN FLIGHT", "REDELIVERED", "DEAD", "CUT OFF"}}}
+	rows := table{{cells: []string{"PUBLISHER", "SERVICE", "EVENT", "BACKLOG", "OLDEST", "IN FLIGHT", "REDELIVERED",
+		"DEAD", "CUT OFF"}}}
 	for i := range logs {
 		for j := range logs[i].Subscriptions {
 			each := &logs[i].Subscriptions[j]
-			rows.add("", slices.Concat([]string{logs[i].Publisher, each.Service, cleanLine(each.Event)}, subscriptionCells(each))...)
+			rows.add("", slices.Concat([]string{logs[i].Publisher, each.Service, cleanLine(each.Event)},
+				subscriptionCells(each))...)
 		}
 		if len(logs[i].Subscriptions) == 0 {
 			rows.add("", logs[i].Publisher, "-")
@@ -157,7 +162,8 @@ func subscriptionCells(of *eventlog.Subscription) []string {
 		cut += each.Events
 	}
 	return []string{
-		strconv.Itoa(of.Backlog), ago(of.Oldest), strconv.Itoa(of.InFlight), strconv.Itoa(of.Redelivered), strconv.Itoa(of.DeadLetters), strconv.Itoa(cut),
+		strconv.Itoa(of.Backlog), ago(of.Oldest), strconv.Itoa(of.InFlight), strconv.Itoa(of.Redelivered),
+		strconv.Itoa(of.DeadLetters), strconv.Itoa(cut),
 	}
 }
 
@@ -190,8 +196,9 @@ func (s *session) newEventsDescribe() *cobra.Command {
 	return &cobra.Command{
 		Use:   "describe <publisher>",
 		Short: "The log of a publisher: its size and limits, its events, its subscriptions",
-		Long: `Shows how many events the log of a publisher keeps, and for how long, how many of each kind, and its subscriptions. WAITING is
-the number of requests with which instances wait for events: with 0, probably none runs.`,
+		Long: `Shows how many events the log of a publisher keeps, and for how long, how many of each kind, and its
+subscriptions. WAITING is the number of requests with which instances wait for events: with 0, probably
+none runs.`,
 		Example: examples("busline events describe orders.example"),
 		RunE: func(c *cobra.Command, operands []string) error {
 			if err := checkHosts(operands, 1, 1, "name a publisher, as in: busline events describe orders.example"); err != nil {
@@ -240,7 +247,8 @@ func (s *session) logText(log *eventlog.Log) string {
 	if len(log.Subscriptions) == 0 {
 		return text.String()
 	}
-	rows := table{{cells: []string{"SERVICE", "EVENT", "BACKLOG", "OLDEST", "IN FLIGHT", "REDELIVERED", "DEAD", "CUT OFF", "WAITING", "ORDERED", "LAST HANDLED"}}}
+	rows := table{{cells: []string{"SERVICE", "EVENT", "BACKLOG", "OLDEST", "IN FLIGHT", "REDELIVERED", "DEAD", "CUT OFF",
+		"WAITING", "ORDERED", "LAST HANDLED"}}}
 	for i := range log.Subscriptions {
 		each := &log.Subscriptions[i]
 		ordered, last := "no", time.Time{}
@@ -250,7 +258,8 @@ func (s *session) logText(log *eventlog.Log) string {
 		if each.LastHandled != nil {
 			last = *each.LastHandled
 		}
-		rows.add("", slices.Concat([]string{each.Service, cleanLine(each.Event)}, subscriptionCells(each), []string{strconv.Itoa(each.Waiting), ordered, ago(last)})...)
+		rows.add("", slices.Concat([]string{each.Service, cleanLine(each.Event)}, subscriptionCells(each),
+			[]string{strconv.Itoa(each.Waiting), ordered, ago(last)})...)
 	}
 	text.WriteString("\n" + s.headed(rows) + cutOffText(log))
 	return text.String()

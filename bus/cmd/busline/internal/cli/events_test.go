@@ -146,7 +146,8 @@ func TestEvents_List(t *testing.T) {
 	}
 	assert.Equal(t, want, columns(o.busline(0, "events", "ls").stdout))
 	assert.Equal(t, want[:2], columns(o.busline(0, "events", "ls", "orders.example").stdout))
-	o.refuses(3, "ordrs.example has no stored events in plane "+o.bus.Plane()+"; did you mean orders.example?", "events", "ls", "ordrs.example")
+	o.refuses(3, "ordrs.example has no stored events in plane "+o.bus.Plane()+"; did you mean orders.example?", "events",
+		"ls", "ordrs.example")
 	var logs []eventlog.Log
 	require.NoError(t, json.Unmarshal([]byte(o.busline(0, "events", "ls", "--json").stdout), &logs))
 	require.Len(t, logs, 2)
@@ -202,11 +203,14 @@ func TestEvents_Tail(t *testing.T) {
 	assert.Regexp(t, `^20..-..-.. ..:..:..\.\d+ on-ordered [A-Z2-7]{26} {"number":1}$`, lines[0])
 	o.says("", "events", "tail", "orders.example", "--no-follow")
 	var event eventlog.Event
-	text := o.busline(0, "events", "tail", "orders.example", "--since=1h", "--no-follow", "--json", "--event", "on-ordered").stdout
+	text := o.busline(0, "events", "tail", "orders.example", "--since=1h", "--no-follow", "--json", "--event",
+		"on-ordered").stdout
 	require.NoError(t, json.Unmarshal([]byte(strings.Split(text, "\n")[1]), &event))
 	assert.Equal(t, `{"number":2}`, event.Body)
-	o.refuses(3, "orders.example has stored no event on-orderd; did you mean on-ordered?", "events", "tail", "orders.example", "--event", "on-orderd")
-	o.refuses(2, "is in the future: choose a time up to now", "events", "tail", "orders.example", "--since", time.Now().Add(time.Hour).Format(time.RFC3339))
+	o.refuses(3, "orders.example has stored no event on-orderd; did you mean on-ordered?", "events", "tail",
+		"orders.example", "--event", "on-orderd")
+	o.refuses(2, "is in the future: choose a time up to now", "events", "tail", "orders.example", "--since",
+		time.Now().Add(time.Hour).Format(time.RFC3339))
 }
 
 // interrupting ends a context after so many lines.
@@ -249,7 +253,8 @@ func TestEvents_TailFollows(t *testing.T) {
 		case <-ctx.Done():
 		}
 	})
-	got := o.run(ctx, func(environment *cli.Environment) { environment.Stdout = screen }, "events", "tail", "orders.example", "--since", "beginning")
+	got := o.run(ctx, func(environment *cli.Environment) { environment.Stdout = screen }, "events", "tail",
+		"orders.example", "--since", "beginning")
 	asked.Wait()
 	assert.Equal(t, 130, got.status)
 	assert.Contains(t, screen.text.String(), `{"number":2}`)
@@ -264,10 +269,12 @@ func TestEvents_Replay(t *testing.T) {
 	o.mailer.await(t, 2)
 	o.awaitBacklog(0)
 	command := []string{"events", "replay", "orders.example", "mailer.example", "--from", "beginning"}
-	o.refuses(2, "add --yes to deliver the events of orders.example since the beginning to mailer.example again: standard input is no terminal", command...)
+	o.refuses(2, "add --yes to deliver the events of orders.example since the beginning to mailer.example again: "+
+		"standard input is no terminal", command...)
 	got := o.run(t.Context(), asks("n\n"), command...)
 	assert.Equal(t, 1, got.status)
-	assert.Equal(t, "deliver the events of orders.example since the beginning to mailer.example again? [y/N] busline events replay: nothing was changed\n", got.stderr)
+	assert.Equal(t, "deliver the events of orders.example since the beginning to mailer.example again? [y/N] busline "+
+		"events replay: nothing was changed\n", got.stderr)
 	got = o.run(t.Context(), asks("y\n"), command...)
 	assert.Equal(t, 0, got.status, got.stderr)
 	assert.Equal(t, "2 events of orders.example come to mailer.example, as soon as it runs\n", got.stdout)
@@ -277,16 +284,20 @@ func TestEvents_Replay(t *testing.T) {
 	o.mailer.await(t, 2)
 	got = o.busline(0, "events", "replay", "orders.example", "mailer.example", "--from", "3d", "--yes")
 	assert.Equal(t, "2 events of orders.example come to mailer.example, as soon as it runs\n", got.stdout)
-	assert.Regexp(t, `^busline events replay: the log of orders.example begins at \S+Z, after \S+Z: from its beginning\n$`, got.stderr)
+	assert.Regexp(t, `^busline events replay: the log of orders.example begins at \S+Z, after \S+Z: from its beginning\n$`,
+		got.stderr)
 	o.mailer.await(t, 2)
 	for _, row := range []struct {
 		status    int
 		want      string
 		arguments []string
 	}{
-		{2, "is in the future", []string{"orders.example", "mailer.example", "--from", time.Now().Add(time.Hour).Format(time.RFC3339)}},
-		{3, "mailr.example does not subscribe to stored events of orders.example; did you mean mailer.example?", []string{"orders.example", "mailr.example", "--from", "beginning"}},
-		{3, "mailer.example does not subscribe to on-order of orders.example; did you mean on-ordered?", []string{"orders.example", "mailer.example", "--from", "beginning", "--event", "on-order"}},
+		{2, "is in the future", []string{"orders.example", "mailer.example", "--from",
+			time.Now().Add(time.Hour).Format(time.RFC3339)}},
+		{3, "mailr.example does not subscribe to stored events of orders.example; did you mean mailer.example?",
+			[]string{"orders.example", "mailr.example", "--from", "beginning"}},
+		{3, "mailer.example does not subscribe to on-order of orders.example; did you mean on-ordered?",
+			[]string{"orders.example", "mailer.example", "--from", "beginning", "--event", "on-order"}},
 		{3, "did you mean orders.example?", []string{"ordrs.example", "mailer.example", "--from", "beginning"}},
 	} {
 		o.refuses(row.status, row.want, append([]string{"events", "replay", "--yes"}, row.arguments...)...)
@@ -300,12 +311,16 @@ func TestEvents_Forget(t *testing.T) {
 		require.NoError(t, t.Context().Err(), "the test ends")
 	}
 	command := []string{"events", "forget", "orders.example", "mailer.example"}
-	o.refuses(1, "409 Conflict: an instance of mailer.example runs and waits for on-ordered of orders.example: stop it first", append(command, "--yes")...)
+	o.refuses(1,
+		"409 Conflict: an instance of mailer.example runs and waits for on-ordered of orders.example: stop it first",
+		append(command, "--yes")...)
 	o.close()
 	o.publish(1)
 	o.awaitBacklog(1)
-	o.refuses(2, "add --yes to forget 1 subscription of mailer.example to orders.example, with 1 event that it has not handled: standard input is no terminal", command...)
-	o.refuses(3, "mailr.example does not subscribe to stored events of orders.example; did you mean mailer.example?", "events", "forget", "orders.example", "mailr.example")
+	o.refuses(2, "add --yes to forget 1 subscription of mailer.example to orders.example, with 1 event that it has not "+
+		"handled: standard input is no terminal", command...)
+	o.refuses(3, "mailr.example does not subscribe to stored events of orders.example; did you mean mailer.example?",
+		"events", "forget", "orders.example", "mailr.example")
 	o.says("1 subscription of mailer.example to orders.example removed\n", append(command, "--yes")...)
 	assert.Equal(t, []string{"orders.example -"}, columns(o.busline(0, "events", "ls").stdout)[1:])
 }
@@ -314,8 +329,10 @@ func TestEvents_DeadLetters(t *testing.T) {
 	t.Parallel()
 	newTerminal(t).refuses(1, "the broker has no JetStream", "events", "dead-letters", "orders.example")
 	o := newOrders(t)
-	o.says("orders.example has no dead letters\n", "events", "dead-letters", "orders.example", "mailer.example", "--redeliver")
-	o.refuses(3, "ordrs.example has no stored events in plane "+o.bus.Plane()+"; did you mean orders.example?", "events", "dead-letters", "ordrs.example", "--delete")
+	o.says("orders.example has no dead letters\n", "events", "dead-letters", "orders.example", "mailer.example",
+		"--redeliver")
+	o.refuses(3, "ordrs.example has no stored events in plane "+o.bus.Plane()+"; did you mean orders.example?", "events",
+		"dead-letters", "ordrs.example", "--delete")
 	for number := range 3 {
 		o.publish(number + 1)
 		o.awaitDeadLetters(number + 1)
@@ -324,20 +341,24 @@ func TestEvents_DeadLetters(t *testing.T) {
 	require.Len(t, listed, 4)
 	assert.Equal(t, "AT SERVICE EVENT ATTEMPTS REASON", listed[0])
 	assert.Contains(t, listed[1], "Z mailer.example on-ordered 1 409 Conflict: order 1 has no address")
-	for _, misspelt := range [][]string{{"mailr.example"}, {"--event", "OnOrdered"}, {"mailer.example", "--event", "on-orderd", "--redeliver"}, {"mailr.example", "--delete"}} {
-		o.refuses(3, "orders.example has no such dead letter; there are on-ordered of mailer.example", append([]string{"events", "dead-letters", "orders.example"}, misspelt...)...)
+	for _, misspelt := range [][]string{{"mailr.example"}, {"--event", "OnOrdered"},
+		{"mailer.example", "--event", "on-orderd", "--redeliver"}, {"mailr.example", "--delete"}} {
+		o.refuses(3, "orders.example has no such dead letter; there are on-ordered of mailer.example",
+			append([]string{"events", "dead-letters", "orders.example"}, misspelt...)...)
 	}
 	got := o.busline(3, "events", "dead-letters", "orders.example", "mailr.example", "--json")
 	assert.Equal(t, "[]\n", got.stdout)
 	assert.Contains(t, got.stderr, `"exit":3`)
 	var published []eventlog.DeadLetter
-	require.NoError(t, json.Unmarshal([]byte(o.busline(0, "events", "dead-letters", "orders.example", "--json").stdout), &published))
+	require.NoError(t, json.Unmarshal([]byte(o.busline(0, "events", "dead-letters", "orders.example", "--json").stdout),
+		&published))
 	require.Len(t, published, 3)
 	assert.Equal(t, `{"number":3}`, published[2].Body)
 	o.mailer.mended.Store(true)
 	again := o.run(t.Context(), func(environment *cli.Environment) { environment.StderrTerminal = true },
 		"events", "dead-letters", "orders.example", "mailer.example", "--event=on-ordered", "--redeliver")
-	assert.True(t, strings.HasSuffix(again.stdout, "\n3 events stored again for mailer.example, delivered as soon as the service runs\n"), again.stdout)
+	assert.True(t, strings.HasSuffix(again.stdout,
+		"\n3 events stored again for mailer.example, delivered as soon as the service runs\n"), again.stdout)
 	assert.Contains(t, again.stderr, "\r3 of 3 delivered again\x1b[K\r\x1b[K", "progress")
 	o.mailer.await(t, 3)
 	o.says("orders.example has no dead letters\n", "events", "dead-letters", "orders.example")
@@ -345,7 +366,8 @@ func TestEvents_DeadLetters(t *testing.T) {
 	o.publish(4)
 	o.awaitDeadLetters(1)
 	question := "delete 1 dead letter of mailer.example"
-	o.refuses(2, "add --yes to "+question+": standard input is no terminal", "events", "dead-letters", "orders.example", "--delete")
+	o.refuses(2, "add --yes to "+question+": standard input is no terminal", "events", "dead-letters",
+		"orders.example", "--delete")
 	got = o.run(t.Context(), asks("\n"), "events", "dead-letters", "orders.example", "--delete")
 	assert.Equal(t, 1, got.status)
 	assert.Contains(t, got.stderr, question+"? [y/N] ")
@@ -377,7 +399,8 @@ func TestEvents_Publish(t *testing.T) {
 	var mu sync.Mutex // protects all below
 	document, published := "", []string{}
 	answer := func(status int, contentType, body string) *wire.Response {
-		return &wire.Response{Status: status, OpCode: wire.OpRes, Header: wire.Header{{Name: "Content-Type", Value: contentType}}, Body: []byte(body)}
+		return &wire.Response{Status: status, OpCode: wire.OpRes,
+			Header: wire.Header{{Name: "Content-Type", Value: contentType}}, Body: []byte(body)}
 	}
 	inPlace := bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
 		return func(ctx context.Context, call *bus.Exchange) error {
@@ -391,9 +414,11 @@ func TestEvents_Publish(t *testing.T) {
 			case call.Path == "/asyncapi.json":
 				call.Response = answer(http.StatusOK, "application/json", document)
 			case strings.HasSuffix(call.Path, "/on-lost"):
-				call.Response = answer(http.StatusNotFound, "application/problem+json", `{"status":404,"title":"Not Found","detail":"orders.example publishes no event on-lost"}`)
+				call.Response = answer(http.StatusNotFound, "application/problem+json",
+					`{"status":404,"title":"Not Found","detail":"orders.example publishes no event on-lost"}`)
 			default:
-				published = append(published, call.Method+" "+call.Path+" "+call.Request.Header.Get("Content-Type")+" "+string(call.Request.Body))
+				published = append(published, call.Method+" "+call.Path+" "+call.Request.Header.Get("Content-Type")+" "+
+					string(call.Request.Body))
 				call.Response = answer(http.StatusAccepted, "application/json", `{"msgId":"M"}`)
 			}
 			return nil
@@ -414,7 +439,8 @@ func TestEvents_Publish(t *testing.T) {
 		"components":{"schemas":{"X":null,"OnOrdered_in":{"type":"object","properties":{
 			"number":{"type":"integer","exclusiveMinimum":0},"item":{"type":["string","null"]},"tags":{"type":["array","null"],"items":{"type":"string"}}}}}}}`
 	mu.Unlock()
-	assert.Equal(t, result{stdout: "orders.example has published on-ordered\n"}, run("on-ordered", "item=7", "number=7", "tags=a", "tags=b"))
+	assert.Equal(t, result{stdout: "orders.example has published on-ordered\n"},
+		run("on-ordered", "item=7", "number=7", "tags=a", "tags=b"))
 	assert.Equal(t, []string{
 		`POST /publish/on-ordered application/json {"item":"7","number":7}`,
 		`POST /publish/on-ordered application/json {"number":8}`,
@@ -422,9 +448,11 @@ func TestEvents_Publish(t *testing.T) {
 	}, published)
 	wrong := run("on-ordered", "numbr=7")
 	assert.Equal(t, 2, wrong.status)
-	assert.Contains(t, wrong.stderr, "there is no argument numbr: orders.example:888/publish/on-ordered takes item, number, tags; did you mean number?")
+	assert.Contains(t, wrong.stderr,
+		"there is no argument numbr: orders.example:888/publish/on-ordered takes item, number, tags; did you mean number?")
 	assert.Contains(t, run("on-ordered", "number=x").stderr, `argument number is an integer, not "x"`)
-	e.refuses(3, "no instance serves orders.example in plane "+e.bus.Plane(), "events", "publish", "orders.example", "on-ordered")
+	e.refuses(3, "no instance serves orders.example in plane "+e.bus.Plane(), "events", "publish", "orders.example",
+		"on-ordered")
 	e.refuses(3, "calculatr.example", "events", "publish", "calculatr.example", "on-ordered")
 }
 

@@ -20,8 +20,9 @@ func (s *session) newEventsPublish() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "publish <publisher> <event> [name=value …] [name:=json …] [@file | - | '{…}']",
 		Short: "Have a publisher publish an event",
-		Long: `Asks an instance of the publisher to publish an event, as it does itself: it checks the arguments as those who subscribe would,
-and whether the token may do that. Arguments are written as for busline call. The event need not be stored.`,
+		Long: `Asks an instance of the publisher to publish an event, as it does itself: it checks the arguments as
+those who subscribe would, and whether the token may do that. Arguments are written as for busline call.
+The event need not be stored.`,
 		Example: examples("busline events publish orders.example on-ordered number=7 item=tea"),
 		RunE: func(c *cobra.Command, operands []string) error {
 			if len(operands) < 2 {
@@ -49,7 +50,8 @@ func (s *session) publishEvent(ctx context.Context, publisher, event string, ope
 	}
 	ctx, cancel := s.limited(ctx)
 	defer cancel()
-	to := address{host: publisher, port: subject.ControlPort, path: "/publish/" + escapeRest(strings.TrimPrefix(event, "/"))}
+	to := address{host: publisher, port: subject.ControlPort,
+		path: "/publish/" + escapeRest(strings.TrimPrefix(event, "/"))}
 	draft, err := s.publication(ctx, to, publisher+"/"+event).prepare(args, make(http.Header))
 	if err != nil {
 		return err

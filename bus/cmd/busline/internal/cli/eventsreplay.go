@@ -35,12 +35,15 @@ func (s *session) newEventsReplay() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "replay <publisher> <service>",
 		Short: "Deliver events again to a service",
-		Long: `Sets the subscription of a service back, so that it gets the events of a publisher again that were stored from some time on:
-all that it subscribes to, or one; where the log begins later, from there. Events that it has not handled yet still come. Other services do not notice. The service
-may run, or be started later; its handlers have to cope with an event that comes twice.`,
-		Example: examples("busline events replay orders.example mailer.example --from 10m", "busline events replay orders.example mailer.example --event on-ordered --from beginning"),
+		Long: `Sets the subscription of a service back, so that it gets the events of a publisher again that were
+stored from some time on: all that it subscribes to, or one; where the log begins later, from there.
+Events that it has not handled yet still come. Other services do not notice. The service may run, or be
+started later; its handlers have to cope with an event that comes twice.`,
+		Example: examples("busline events replay orders.example mailer.example --from 10m",
+			"busline events replay orders.example mailer.example --event on-ordered --from beginning"),
 		RunE: func(c *cobra.Command, operands []string) error {
-			if err := checkHosts(operands, 2, 2, "name a publisher and a service, as in: busline events replay orders.example mailer.example --from 10m"); err != nil {
+			if err := checkHosts(operands, 2, 2,
+				"name a publisher and a service, as in: busline events replay orders.example mailer.example --from 10m"); err != nil {
 				return err
 			}
 			if from == "" {
@@ -55,11 +58,13 @@ may run, or be started later; its handlers have to cope with an event that comes
 		ValidArgsFunction: s.completing(s.completeSubscription),
 	}
 	flags.register(c)
-	c.Flags().StringVar(&from, "from", "", "begin at this `time`: how long ago, such as 10m or 2d, a time in RFC 3339, or beginning")
+	c.Flags().StringVar(&from, "from", "",
+		"begin at this `time`: how long ago, such as 10m or 2d, a time in RFC 3339, or beginning")
 	return c
 }
 
-func (s *session) replay(ctx context.Context, publisher, service string, from time.Time, flags *subscriptionFlags) error {
+func (s *session) replay(ctx context.Context, publisher, service string, from time.Time,
+	flags *subscriptionFlags) error {
 	conn, err := s.join(ctx)
 	if err != nil {
 		return err
@@ -68,7 +73,8 @@ func (s *session) replay(ctx context.Context, publisher, service string, from ti
 	if !from.IsZero() {
 		since = moment(from)
 	}
-	if err := s.confirm(ctx, fmt.Sprintf("deliver %s of %s since %s to %s again", flags.what(), publisher, since, service), flags.yes); err != nil {
+	if err := s.confirm(ctx, fmt.Sprintf("deliver %s of %s since %s to %s again", flags.what(), publisher, since, service),
+		flags.yes); err != nil {
 		return err
 	}
 	log, err := eventlog.Describe(ctx, conn, publisher)
@@ -76,7 +82,8 @@ func (s *session) replay(ctx context.Context, publisher, service string, from ti
 		return eventsFailure(err)
 	}
 	if from.Before(log.First) && !from.IsZero() {
-		fmt.Fprintf(s.Stderr, "busline events replay: the log of %s begins at %s, after %s: from its beginning\n", publisher, moment(log.First), moment(from))
+		fmt.Fprintf(s.Stderr, "busline events replay: the log of %s begins at %s, after %s: from its beginning\n", publisher,
+			moment(log.First), moment(from))
 		from = time.Time{}
 	}
 	events, err := eventlog.Replay(ctx, conn, publisher, service, flags.event, from)
@@ -95,11 +102,14 @@ func (s *session) newEventsForget() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "forget <publisher> <service>",
 		Short: "Remove the subscription of a service that has left",
-		Long: `Removes what JetStream knows of a service that subscribes no more: to all events of a publisher, or to one. If it subscribes
-again, it gets the events that are stored from then on. An instance that runs is an error, unless --force is given.`,
-		Example: examples("busline events forget orders.example mailer.example", "busline events forget orders.example mailer.example --event on-ordered"),
+		Long: `Removes what JetStream knows of a service that subscribes no more: to all events of a publisher, or to
+one. If it subscribes again, it gets the events that are stored from then on. An instance that runs is
+an error, unless --force is given.`,
+		Example: examples("busline events forget orders.example mailer.example",
+			"busline events forget orders.example mailer.example --event on-ordered"),
 		RunE: func(c *cobra.Command, operands []string) error {
-			if err := checkHosts(operands, 2, 2, "name a publisher and a service, as in: busline events forget orders.example mailer.example"); err != nil {
+			if err := checkHosts(operands, 2, 2,
+				"name a publisher and a service, as in: busline events forget orders.example mailer.example"); err != nil {
 				return err
 			}
 			return s.forget(c.Context(), operands[0], operands[1], force, &flags)
@@ -129,7 +139,8 @@ func (s *session) forget(ctx context.Context, publisher, service string, force b
 		}
 	}
 	if found > 0 { // else Forget says what is there
-		question := fmt.Sprintf("forget %s of %s to %s, with %s that it has not handled", plural(found, "subscription"), service, publisher, plural(backlog, "event"))
+		question := fmt.Sprintf("forget %s of %s to %s, with %s that it has not handled", plural(found, "subscription"),
+			service, publisher, plural(backlog, "event"))
 		if err := s.confirm(ctx, question, flags.yes); err != nil {
 			return err
 		}

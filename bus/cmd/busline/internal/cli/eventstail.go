@@ -14,9 +14,10 @@ func (s *session) newEventsTail() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "tail <publisher>",
 		Short: "Events as they are stored, or from some time on",
-		Long: `Prints the stored events of a publisher, handled or not: those that are stored from now on, until interrupted, or with
---since also those before. It changes nothing for those who subscribe.`,
-		Example: examples("busline events tail orders.example", "busline events tail orders.example --since beginning --no-follow --json | jq -r .body"),
+		Long: `Prints the stored events of a publisher, handled or not: those that are stored from now on, until
+interrupted, or with --since also those before. It changes nothing for those who subscribe.`,
+		Example: examples("busline events tail orders.example",
+			"busline events tail orders.example --since beginning --no-follow --json | jq -r .body"),
 		RunE: func(c *cobra.Command, operands []string) error {
 			if err := checkHosts(operands, 1, 1, "name a publisher, as in: busline events tail orders.example"); err != nil {
 				return err
@@ -41,7 +42,8 @@ func (s *session) newEventsTail() *cobra.Command {
 	}
 	set := c.Flags()
 	set.StringVar(&event, "event", "", "only events of this `name`, such as on-ordered")
-	set.StringVar(&since, "since", "", "begin at this `time`: how long ago, such as 10m or 2d, a time in RFC 3339, or beginning")
+	set.StringVar(&since, "since", "",
+		"begin at this `time`: how long ago, such as 10m or 2d, a time in RFC 3339, or beginning")
 	set.BoolVar(&noFollow, "no-follow", false, "end after the events that are there")
 	return c
 }
@@ -68,6 +70,7 @@ func (s *session) printEvent(event *eventlog.Event) error {
 	if s.settings.json {
 		return s.print("%s\n", jsonOf(event))
 	}
-	return s.print("%s  %s  %s  %s\n", event.Stored.Local().Format("2006-01-02 15:04:05.000"), s.style().bold(cleanLine(event.Event)),
+	return s.print("%s  %s  %s  %s\n", event.Stored.Local().Format("2006-01-02 15:04:05.000"),
+		s.style().bold(cleanLine(event.Event)),
 		s.style().dim(cleanLine(event.ID)), cleanLine(event.Body))
 }

@@ -124,7 +124,8 @@ func (s *session) answerFailed(response *http.Response, body []byte) error {
 // and returns false.
 func problemIn(response *http.Response, body []byte) (problem *restmap.Problem, is bool) {
 	header := response.Header
-	problem = &restmap.Problem{Status: response.StatusCode, Host: header.Get("Bus-From-Host"), ID: header.Get("Bus-From-Id"), MsgID: header.Get("Bus-Msg-Id")}
+	problem = &restmap.Problem{Status: response.StatusCode, Host: header.Get("Bus-From-Host"),
+		ID: header.Get("Bus-From-Id"), MsgID: header.Get("Bus-Msg-Id")}
 	if strings.HasPrefix(header.Get("Content-Type"), restmap.ProblemType) && json.Unmarshal(body, problem) == nil {
 		return problem, true
 	}
@@ -135,7 +136,8 @@ func problemIn(response *http.Response, body []byte) (problem *restmap.Problem, 
 // problemOf converts an error of the bus to a problem.
 func problemOf(err *bus.Error) *restmap.Problem {
 	problem := &restmap.Problem{
-		Type: err.Type, Status: err.Status, Detail: err.Detail, Host: err.Host, ID: err.ID, MsgID: err.MsgID, Instance: err.Path, Errors: err.Arguments,
+		Type: err.Type, Status: err.Status, Detail: err.Detail, Host: err.Host, ID: err.ID, MsgID: err.MsgID,
+		Instance: err.Path, Errors: err.Arguments,
 	}
 	if err.Executed == bus.ExecutedNo {
 		problem.Executed = err.Executed.String()

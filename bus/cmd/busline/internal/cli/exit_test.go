@@ -26,16 +26,21 @@ import (
 func TestExit_HostNotFound(t *testing.T) {
 	t.Parallel()
 	e := newTerminal(t)
-	e.refuses(3, "busline call: no instance serves calculator.example in plane "+e.bus.Plane()+"; there are no other hosts either", "call", "calculator.example/add")
+	e.refuses(3, "busline call: no instance serves calculator.example in plane "+e.bus.Plane()+
+		"; there are no other hosts either", "call", "calculator.example/add")
 	e.refuses(3, "; there are no other hosts either", "docs")
 	e.serveCalculator()
 	e.serveTrouble()
-	for _, arguments := range [][]string{{"call", "calculatr.example/add"}, {"describe", "calculatr.example"}, {"docs", "calculatr.example"}, {"bench", "calculatr.example/add"}} {
-		e.refuses(3, "no instance serves calculatr.example in plane "+e.bus.Plane()+"; did you mean calculator.example?", arguments...)
+	for _, arguments := range [][]string{{"call", "calculatr.example/add"}, {"describe", "calculatr.example"},
+		{"docs", "calculatr.example"}, {"bench", "calculatr.example/add"}} {
+		e.refuses(3, "no instance serves calculatr.example in plane "+e.bus.Plane()+"; did you mean calculator.example?",
+			arguments...)
 	}
 	e.refuses(3, "; there are calculator.example, trouble.example", "call", "x/y")
-	e.refuses(3, `{"error":"no instance serves x in plane `+e.bus.Plane()+`; there are calculator.example, trouble.example","exit":3}`, "call", "--json", "x/y")
-	e.refuses(3, "no instance answers at calculator.example:888/nothing", "call", "--all", "calculator.example:888/nothing")
+	e.refuses(3, `{"error":"no instance serves x in plane `+e.bus.Plane()+
+		`; there are calculator.example, trouble.example","exit":3}`, "call", "--json", "x/y")
+	e.refuses(3, "no instance answers at calculator.example:888/nothing", "call", "--all",
+		"calculator.example:888/nothing")
 }
 
 // TestHostNotFound_ManyHosts holds that an error names at most 20 hosts.
@@ -60,11 +65,13 @@ func TestHostNotFound_OtherPort(t *testing.T) {
 	}
 	e.refuses(3, "no instance serves calculator.example on port 444; it is on 443\n", "docs", "calculator.example:444")
 	e.refuses(3, "no instance serves messaging.example on port 445; it is on 443, 444\n", "docs", "messaging.example:445")
-	e.refuses(3, "calculator.example serves /add on port 443, not on 444: write calculator.example/add\n", "call", "calculator.example:444/add")
+	e.refuses(3, "calculator.example serves /add on port 443, not on 444: write calculator.example/add\n", "call",
+		"calculator.example:444/add")
 	e.refuses(1, "calculator.example:888 has no document", "describe", "calculator.example:888")
 	e.serve("secret.example", func(conn *bus.Conn) error { return bus.Serve(conn, Wily{}, bus.Undocumented()) })
 	e.refuses(1, "secret.example has no document (seen without a token)", "docs", "secret.example:443")
-	e.refuses(2, "secret.example serves nothing at /steal, and shows no other paths (seen without a token)", "call", "secret.example/steal")
+	e.refuses(2, "secret.example serves nothing at /steal, and shows no other paths (seen without a token)", "call",
+		"secret.example/steal")
 }
 
 // TestNoAck asks for a host that the broker knows, and of which nothing comes.
@@ -82,12 +89,14 @@ func TestNoAck(t *testing.T) {
 		environment.Connect = append(environment.Connect, bus.WithAckWait(50*time.Millisecond))
 	}
 	for _, arguments := range [][]string{
-		{"call", "hello.example/greet"}, {"call", "hello.example:888/ping"}, {"describe", "hello.example"}, {"docs", "hello.example:444"}, {"bench", "hello.example/greet"},
+		{"call", "hello.example/greet"}, {"call", "hello.example:888/ping"}, {"describe", "hello.example"},
+		{"docs", "hello.example:444"}, {"bench", "hello.example/greet"},
 		{"call", "hello.example/greet", "--instance", "x1k0hello"},
 	} {
 		got := e.run(t.Context(), impatient, arguments...)
 		assert.Equal(t, 3, got.status, "busline %v", arguments)
-		assert.Contains(t, got.stderr, "hello.example within 50ms: a subscriber hangs, has lost the connection, or only listens\n", "busline %v", arguments)
+		assert.Contains(t, got.stderr,
+			"hello.example within 50ms: a subscriber hangs, has lost the connection, or only listens\n", "busline %v", arguments)
 	}
 	got := e.run(t.Context(), impatient, "call", "calculatr.example/add")
 	assert.Equal(t, 3, got.status, "a misspelt host with a subscriber")
@@ -100,7 +109,8 @@ func TestTimeout(t *testing.T) {
 		e := &terminal{t, b, map[string]string{}}
 		require.NoError(t, troublesvc.Serve(b.Connect("trouble.example")))
 		began := time.Now()
-		e.refuses(4, "504 Gateway Timeout: trouble.example took the call, and did not answer within the time budget", "call", "--timeout", "3s", "trouble.example/hang", "ms=9000")
+		e.refuses(4, "504 Gateway Timeout: trouble.example took the call, and did not answer within the time budget", "call",
+			"--timeout", "3s", "trouble.example/hang", "ms=9000")
 		if took := time.Since(began).Truncate(time.Millisecond); took != 3*time.Second {
 			t.Errorf("the call took %s", took)
 		}
@@ -155,7 +165,8 @@ func TestExit_InterruptedWhileReading(t *testing.T) {
 	for _, operand := range []string{"-", "x=@-", "@-"} {
 		typed, typing := io.Pipe()
 		ctx, interrupt := context.WithCancel(t.Context())
-		got := e.run(ctx, func(environment *cli.Environment) { environment.Stdin = typist{typed, interrupt} }, "call", "calculator.example/add", operand)
+		got := e.run(ctx, func(environment *cli.Environment) { environment.Stdin = typist{typed, interrupt} }, "call",
+			"calculator.example/add", operand)
 		if got != (result{status: 130}) {
 			t.Errorf("busline call … %s: %+v", operand, got)
 		}
@@ -168,9 +179,11 @@ func TestUnreachable(t *testing.T) {
 	elsewhere := func(environment *cli.Environment) { environment.Connect = nil }
 	e := newTerminal(t)
 	for _, arguments := range [][]string{
-		{"ls"}, {"describe", "x"}, {"docs"}, {"call", "x/y"}, {"bench", "x/y"}, {"permissions"}, {"events", "dead-letters", "x"}, {"events", "ls"}, {"ls", "--watch"},
+		{"ls"}, {"describe", "x"}, {"docs"}, {"call", "x/y"}, {"bench", "x/y"}, {"permissions"},
+		{"events", "dead-letters", "x"}, {"events", "ls"}, {"ls", "--watch"},
 	} {
-		got := e.run(t.Context(), elsewhere, append([]string{"--url", "nats://127.0.0.1:1", "--timeout", "10ms"}, arguments...)...)
+		got := e.run(t.Context(), elsewhere, append([]string{"--url", "nats://127.0.0.1:1", "--timeout", "10ms"},
+			arguments...)...)
 		assert.Equal(t, 5, got.status, "busline %v", arguments)
 		assert.Empty(t, got.stdout, "busline %v", arguments)
 		assert.Contains(t, got.stderr, "no broker at nats://127.0.0.1:1", "busline %v", arguments)
@@ -217,7 +230,9 @@ func TestExit_WaitsForNoBroker(t *testing.T) {
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
 		broker := &refusing{waited: cancel}
-		got := e.run(ctx, func(environment *cli.Environment) { environment.Connect = []bus.ConnectOption{bus.WithBroker(broker)} }, test.arguments...)
+		got := e.run(ctx, func(environment *cli.Environment) {
+			environment.Connect = []bus.ConnectOption{bus.WithBroker(broker)}
+		}, test.arguments...)
 		cancel()
 		if tries := broker.tries.Load(); (tries > 1) != test.waits {
 			t.Errorf("busline %v: %+v after %d tries", test.arguments, got, tries)
@@ -248,14 +263,17 @@ func TestClosedPipe(t *testing.T) {
 	e := newTerminal(t)
 	e.serveCalculator()
 	for _, arguments := range [][]string{
-		{"ls"}, {"ls", "--watch"}, {"docs", "calculator.example"}, {"describe", "calculator.example"}, {"call", "calculator.example/add"},
-		{"call", "--all", "calculator.example/add"}, {"bench", "-n", "1", "calculator.example/add"}, {"help"}, {"version"}, {"--version"}, {"completion", "bash"}, {"permissions"},
+		{"ls"}, {"ls", "--watch"}, {"docs", "calculator.example"}, {"describe", "calculator.example"},
+		{"call", "calculator.example/add"},
+		{"call", "--all", "calculator.example/add"}, {"bench", "-n", "1", "calculator.example/add"}, {"help"}, {"version"},
+		{"--version"}, {"completion", "bash"}, {"permissions"},
 	} {
 		for _, err := range []error{syscall.EPIPE, io.ErrClosedPipe, errors.New("disk full")} {
 			got := e.run(t.Context(), func(environment *cli.Environment) {
 				environment.Stdout = brokenWriter{fmt.Errorf("write: %w", err)}
 			}, arguments...)
-			if isPipe := err.Error() != "disk full"; isPipe && (got.status != 141 || got.stderr != "") || !isPipe && (got.status != 1 || !strings.Contains(got.stderr, "disk full")) {
+			if isPipe := err.Error() != "disk full"; isPipe && (got.status != 141 || got.stderr != "") || !isPipe &&
+				(got.status != 1 || !strings.Contains(got.stderr, "disk full")) {
 				t.Errorf("busline %v, %v: %+v", arguments, err, got)
 			}
 		}

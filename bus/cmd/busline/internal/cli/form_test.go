@@ -31,7 +31,8 @@ func upload(w http.ResponseWriter, r *http.Request) {
 func (e *terminal) serveForms() {
 	e.serve("pages.example", func(conn *bus.Conn) error {
 		err := conn.Handle("POST", "/upload/{shelf}", http.HandlerFunc(upload),
-			bus.FormField("title", "string", "required maxLength=80 title of the page"), bus.FormField("tags", "[]string", ""), bus.FormField("pages", "integer", ""),
+			bus.FormField("title", "string", "required maxLength=80 title of the page"), bus.FormField("tags", "[]string", ""),
+			bus.FormField("pages", "integer", ""),
 			bus.FormField("photo", "image/png,image/jpeg", "required what the page shows"), bus.FormField("more", "[]file", ""))
 		if err != nil {
 			return err
@@ -55,15 +56,20 @@ func TestCall_Form(t *testing.T) {
 	e.says(`map["title":["a & b"]]`, "call", "pages.example/text", "title=a & b")
 
 	missing := filepath.Join(directory, "missing.png")
-	e.refuses(2, "argument photo: open "+missing+": no such file or directory", "call", address, "title=Tea", "photo=@"+missing)
+	e.refuses(2, "argument photo: open "+missing+": no such file or directory", "call", address, "title=Tea",
+		"photo=@"+missing)
 	e.refuses(2, "there is no argument titel", "call", address, "titel=Tea")
 	e.refuses(2, "did you mean title?", "call", address, "titel=Tea")
-	e.refuses(2, "argument title is a string, not a file; files of this form are more, photo", "call", address, "title=@"+other)
-	e.refuses(2, "argument tags is an array of string, not a file; files of this form are more, photo", "call", address, "tags=@"+other)
-	e.refuses(2, "argument title is a string, not a file: this form has none", "call", "pages.example/text", "title=@"+other)
+	e.refuses(2, "argument title is a string, not a file; files of this form are more, photo", "call", address,
+		"title=@"+other)
+	e.refuses(2, "argument tags is an array of string, not a file; files of this form are more, photo", "call", address,
+		"tags=@"+other)
+	e.refuses(2, "argument title is a string, not a file: this form has none", "call", "pages.example/text",
+		"title=@"+other)
 	e.refuses(2, "argument photo is a file: write photo=@photo.png", "call", address, "photo=photo.png")
 	e.refuses(2, "argument photo is given more than once", "call", address, "photo=@"+photo, "photo=@"+photo)
 	e.refuses(2, "argument pages is an integer", "call", address, "pages=many")
-	e.refuses(2, "takes a form: write its fields as name=value and its files as name=@file", "call", address, `{"title":"Tea"}`)
+	e.refuses(2, "takes a form: write its fields as name=value and its files as name=@file", "call", address,
+		`{"title":"Tea"}`)
 	golden(t, "describe-form.txt", e.busline(0, "describe", "pages.example").stdout)
 }

@@ -20,7 +20,8 @@ func TestHelp(t *testing.T) {
 	got := e.busline(2)
 	assert.Equal(t, overview.stdout, got.stderr)
 	assert.Empty(t, got.stdout)
-	for _, name := range []string{"ls", "describe", "call", "docs", "asyncapi", "tap", "events", "bench", "token", "permissions", "completion", "version"} {
+	for _, name := range []string{"ls", "describe", "call", "docs", "asyncapi", "tap", "events", "bench", "token",
+		"permissions", "completion", "version"} {
 		if !strings.Contains(overview.stdout, "\n  "+name+" ") {
 			t.Errorf("the overview does not have %s", name)
 		}
@@ -64,7 +65,8 @@ func TestComplete(t *testing.T) {
 		{"nothing ", ""},
 		{"__complete ", ""},
 		{"ls --w", "--watch"},
-		{"bench -", "--json --plane --timeout --token --url --calls -n --concurrency -c --duration -d --header -H --help -h --instance --method -X"},
+		{"bench -", "--json --plane --timeout --token --url --calls -n --concurrency -c --duration -d --header -H --help " +
+			"-h --instance --method -X"},
 		{"completion ", "bash fish powershell zsh"},
 		{"completion bash ", ""},
 		{"token x", ""},
@@ -76,7 +78,8 @@ func TestComplete(t *testing.T) {
 		{"call ", "calculator.example/ products.example/"},
 		{"call https://c", "https://calculator.example/ nospace"},
 		{"call calculator.example/d", "calculator.example/distance"},
-		{"call https://products.example:443/", "https://products.example:443/products https://products.example:443/products/{id} https://products.example:443/watch"},
+		{"call https://products.example:443/", "https://products.example:443/products " +
+			"https://products.example:443/products/{id} https://products.example:443/watch"},
 		{"call x.example/", ""},
 		{"call a_b/", ""},
 		{"call calculator.example/add ", "x= y="},

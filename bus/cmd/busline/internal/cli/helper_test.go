@@ -70,7 +70,8 @@ func (e *terminal) busline(status int, arguments ...string) result {
 	e.t.Helper()
 	got := e.run(e.t.Context(), nil, arguments...)
 	if got.status != status {
-		e.t.Errorf("busline %s: exit status %d, want %d\n%s%s", strings.Join(arguments, " "), got.status, status, got.stdout, got.stderr)
+		e.t.Errorf("busline %s: exit status %d, want %d\n%s%s", strings.Join(arguments, " "), got.status, status,
+			got.stdout, got.stderr)
 	}
 	return got
 }
@@ -143,7 +144,8 @@ func (e *terminal) servePayroll() (conn *bus.Conn, keys string) {
 // token returns a token signed with the key in a directory.
 func (e *terminal) token(keys, said string) string {
 	e.t.Helper()
-	output := e.busline(0, "token", "--claims", said, "--key", filepath.Join(keys, "dev.key"), "--jwks", filepath.Join(keys, "dev.jwks"))
+	output := e.busline(0, "token", "--claims", said, "--key", filepath.Join(keys, "dev.key"), "--jwks",
+		filepath.Join(keys, "dev.jwks"))
 	return strings.TrimSpace(output.stdout)
 }
 
@@ -231,7 +233,8 @@ func (e *terminal) serveStock() *bus.Conn {
 
 // put is what Put answers with these in it.
 func put(path, preview, sku, draft string) string {
-	return `{"path":"` + path + `","preview":` + preview + `,"item":{"sku":"` + sku + `","count":0,"price":0,"weight":0,"codes":[],"draft":"` +
+	return `{"path":"` + path + `","preview":` + preview + `,"item":{"sku":"` + sku +
+		`","count":0,"price":0,"weight":0,"codes":[],"draft":"` +
 		draft + `","photo":"","more":[],"keeps":0,"extra":null}}` + "\n"
 }
 
@@ -252,10 +255,12 @@ func TestSharedNames(t *testing.T) {
 	e.says(`{"path":"TEA-2","changes":{}}`+"\n", "call", "-X", "PATCH", items, "sku=TEA-2")
 	e.refuses(2, "argument sku: its value is already in the path", "call", "-X", "GET", item, "sku=TEA-2")
 	e.refuses(2, item+" has the methods PUT, PATCH; choose one with -X", "call", item, "sku=TEA-2")
-	e.refuses(2, "argument sku is part of the body, which is already given as a whole", "call", "-X", "PUT", item, "sku=TEA-2", "{}")
+	e.refuses(2, "argument sku is part of the body, which is already given as a whole", "call", "-X", "PUT", item,
+		"sku=TEA-2", "{}")
 	e.refuses(2, "argument sku is given more than once", "call", "-X", "PUT", items, "sku=TEA-2", "sku=TEA-3")
 	e.refuses(2, "argument draft is a boolean, not \"x\"", "call", "-X", "PUT", item, "sku=TEA-2", "draft=x")
-	e.refuses(2, "there is no argument skus: stock.example/items/TEA-2 takes sku, draft, codes, count", "call", "-X", "PUT", item, "skus=TEA-2")
+	e.refuses(2, "there is no argument skus: stock.example/items/TEA-2 takes sku, draft, codes, count", "call", "-X",
+		"PUT", item, "skus=TEA-2")
 }
 
 // TestAnyName gives members to bodies whose documents name none.
@@ -275,7 +280,8 @@ func TestRestOfPath(t *testing.T) {
 	t.Parallel()
 	e := newTerminal(t)
 	e.serveStock()
-	for address, shelf := range map[string]string{"shelves/{shelf}": "a/b c/%3F", "shelves/{shelf+}": "a//b", "shelves/x": "x", "shelves/x/y": "x/y"} {
+	for address, shelf := range map[string]string{"shelves/{shelf}": "a/b c/%3F", "shelves/{shelf+}": "a//b",
+		"shelves/x": "x", "shelves/x/y": "x/y"} {
 		arguments := []string{"call", "stock.example/" + address}
 		if strings.Contains(address, "{") {
 			arguments = append(arguments, "shelf="+shelf)
@@ -298,7 +304,8 @@ func TestDuration(t *testing.T) {
 	} {
 		e.says(`{"total":`+want+"}\n", append([]string{"call", "stock.example/wait"}, arguments...)...)
 	}
-	e.refuses(2, `argument rests.0.span is a time such as 1.5s or a number of nanoseconds, not "1 day"`, "call", "stock.example/wait", "rests.0.span=1 day")
+	e.refuses(2, `argument rests.0.span is a time such as 1.5s or a number of nanoseconds, not "1 day"`, "call",
+		"stock.example/wait", "rests.0.span=1 day")
 	e.refuses(2, `argument rests.0.nano is an integer, not "1s"`, "call", "stock.example/wait", "rests.0.nano=1s")
 }
 
@@ -338,7 +345,8 @@ func TestFiles(t *testing.T) {
 		assert.Zero(t, got.status, row.arguments)
 		assert.Contains(t, got.stdout, row.want, row.arguments)
 	}
-	e.says("PUT /files/a application/x-www-form-urlencoded x=a+b%0A", "call", "-X", "PUT", "parcels.example/files/a", "x=@"+text)
+	e.says("PUT /files/a application/x-www-form-urlencoded x=a+b%0A", "call", "-X", "PUT",
+		"parcels.example/files/a", "x=@"+text)
 	for want, argument := range map[string]string{
 		"argument draft: open " + text + ".not: ":               "draft=@" + text + ".not",
 		"; for a text that begins with @, write draft=@@":       "draft=@" + text + ".not",
@@ -351,5 +359,6 @@ func TestFiles(t *testing.T) {
 	} {
 		e.refuses(2, want, "call", "-X", "PUT", "stock.example/items/A?draft=1", argument)
 	}
-	e.refuses(2, "standard input is already used for something else", "call", "-X", "PUT", "stock.example/items/A", "draft=@-", "photo=@-")
+	e.refuses(2, "standard input is already used for something else", "call", "-X", "PUT", "stock.example/items/A",
+		"draft=@-", "photo=@-")
 }

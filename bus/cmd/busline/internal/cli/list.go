@@ -22,9 +22,9 @@ func (s *session) newList() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "ls [host …]",
 		Short: "Who is on the bus: services, instances, versions, ports",
-		Long: `Asks every instance on the plane who it is, and lists the answers. A host may be a pattern, '*.example'. An instance
-without ports serves nothing: it only calls, or subscribes to events. With --watch the list is repeated, and on a
-terminal replaces the last one, as far as it fits.`,
+		Long: `Asks every instance on the plane who it is, and lists the answers. A host may be a pattern, '*.example'.
+An instance without ports serves nothing: it only calls, or subscribes to events. With --watch the list
+is repeated, and on a terminal replaces the last one, as far as it fits.`,
 		Example: examples("busline ls", "busline ls 'calc*'", "busline ls --watch", "busline ls --json | jq -r '.[].host'"),
 		RunE: func(c *cobra.Command, patterns []string) error {
 			if err := checkPatterns(patterns); err != nil {
@@ -66,7 +66,8 @@ func (s *session) list(ctx context.Context, patterns []string) error {
 	if len(patterns) > 0 {
 		who, meant = "no host matches "+strings.Join(patterns, " or "), similar.DidYouMean(patterns[0], hostsIn(all))
 	}
-	return &failure{status: absent, err: fmt.Errorf("%s on plane %s of %s%s", who, s.conn.Plane(), s.conn.NATS().ConnectedUrlRedacted(), meant)}
+	return &failure{status: absent, err: fmt.Errorf("%s on plane %s of %s%s", who, s.conn.Plane(),
+		s.conn.NATS().ConnectedUrlRedacted(), meant)}
 }
 
 // selected returns the instances whose host matches one of the patterns; all of them without patterns.
@@ -88,7 +89,8 @@ func (s *session) listing(found []instance) (string, error) {
 	table := tabwriter.NewWriter(&plain, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "HOST\tINSTANCE\tVERSION\tPORTS")
 	for _, each := range found {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", each.Host, cleanLine(each.ID), orDash(cleanLine(each.Version)), orDash(joinPorts(each.Ports)))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", each.Host, cleanLine(each.ID), orDash(cleanLine(each.Version)),
+			orDash(joinPorts(each.Ports)))
 	}
 	if err := table.Flush(); err != nil {
 		return "", err

@@ -38,7 +38,8 @@ calculator.example  %s  1        443
 caller.example      %s  -        -
 messaging.example   %s  1        443 444
 `, calculator.ID(), caller.ID(), messaging.ID()), "ls")
-	e.says(fmt.Sprintf("HOST                INSTANCE    VERSION  PORTS\ncalculator.example  %s  1        443\n", calculator.ID()), "ls", "calc*", "x", "--timeout", "10m")
+	e.says(fmt.Sprintf("HOST                INSTANCE    VERSION  PORTS\ncalculator.example  %s  1        443\n",
+		calculator.ID()), "ls", "calc*", "x", "--timeout", "10m")
 	e.refuses(3, "no host matches x or y on plane "+e.bus.Plane(), "ls", "x", "y")
 	e.refuses(3, "; did you mean calculator.example?\n", "ls", "calculatr.example")
 	var listed []struct {
@@ -193,7 +194,8 @@ func TestTerminal(t *testing.T) {
 	}
 	for _, plain := range []map[string]string{{}, {"NO_COLOR": "1"}, {"TERM": "dumb"}} {
 		e.env = plain
-		all := see("ls").stdout + see("describe", "calculator.example").stdout + see("call", "products.example/products/7").stderr + see("lss").stderr
+		all := see("ls").stdout + see("describe", "calculator.example").stdout + see("call",
+			"products.example/products/7").stderr + see("lss").stderr
 		if coloured := strings.Count(all, "\x1b["); (coloured > 0) != (len(plain) == 0) {
 			t.Errorf("with %v there are %d colours: %q", plain, coloured, all)
 		}
@@ -217,7 +219,8 @@ func TestClean(t *testing.T) {
 	e.serve("wily.example", func(conn *bus.Conn) error { return bus.Serve(conn, Wily{}) },
 		bus.WithVersion("1\x1b[2J"), bus.WithDescription("\x1b]0;owned\a"))
 	e.env["NO_COLOR"] = "1"
-	all := e.busline(0, "ls").stdout + e.busline(0, "describe", "wily.example").stdout + e.busline(1, "call", "wily.example/steer").stderr +
+	all := e.busline(0, "ls").stdout + e.busline(0, "describe", "wily.example").stdout + e.busline(1, "call",
+		"wily.example/steer").stderr +
 		e.busline(1, "call", "--all", "wily.example/steer").stdout
 	if !strings.Contains(all, "\n  type     urn:") {
 		t.Errorf("the type is not shown: %q", all)
@@ -227,7 +230,8 @@ func TestClean(t *testing.T) {
 	if strings.ContainsAny(all, "\x1b\a\u009b") {
 		t.Errorf("control characters reach the terminal: %q", all)
 	}
-	for _, unchanged := range []result{e.busline(0, "call", "wily.example/text"), e.run(t.Context(), onTerminal, "call", "--raw", "wily.example/text")} {
+	for _, unchanged := range []result{e.busline(0, "call", "wily.example/text"),
+		e.run(t.Context(), onTerminal, "call", "--raw", "wily.example/text")} {
 		if unchanged.stdout != "\x1b[2J\xff\n" {
 			t.Errorf("the text of a service is %q", unchanged.stdout)
 		}

@@ -102,7 +102,8 @@ func (m *manualBus) output(command, before string) string {
 		text = strings.Join(lines, "\n") + "\n"
 	}
 	figures := regexp.MustCompile(`\d+(\.\d+)?`)
-	if strings.HasPrefix(command, "bench") && figures.ReplaceAllString(text, "0") == figures.ReplaceAllString(before, "0") {
+	if strings.HasPrefix(command, "bench") && figures.ReplaceAllString(text,
+		"0") == figures.ReplaceAllString(before, "0") {
 		return before
 	}
 	return text

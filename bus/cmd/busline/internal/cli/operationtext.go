@@ -170,5 +170,6 @@ func (s *session) differences(ctx context.Context, instances []instance, port in
 		lists = append(lists, strings.Join(ids, ", "))
 	}
 	first := groups[0][0] + "." + instances[0].Host
-	return fmt.Sprintf("%d different documents of port %d: %s (busline describe %s shows that of one)\n", len(groups), port, strings.Join(lists, " / "), first)
+	return fmt.Sprintf("%d different documents of port %d: %s (busline describe %s shows that of one)\n", len(groups),
+		port, strings.Join(lists, " / "), first)
 }

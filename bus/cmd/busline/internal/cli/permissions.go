@@ -11,9 +11,10 @@ func (s *session) newPermissions() *cobra.Command {
 	return &cobra.Command{
 		Use:   "permissions [callee …]",
 		Short: "The broker permissions that this command needs",
-		Long: `Prints the permissions that a broker user needs for this command, as a block for the configuration of a NATS server, or
-with --json as a user JWT has them. A callee is "products.example", "products.example:444", "*.example", or "*", the
-default, for all hosts on port 443. For the permissions of a service see docs/guides/permissions.md.`,
+		Long: `Prints the permissions that a broker user needs for this command, as a block for the configuration of a
+NATS server, or with --json as a user JWT has them. A callee is "products.example",
+"products.example:444", "*.example", or "*", the default, for all hosts on port 443. For the permissions
+of a service see docs/guides/permissions.md.`,
 		Example: examples("busline permissions", "busline permissions '*.example' payroll.example:444"),
 		RunE: func(c *cobra.Command, callees []string) error {
 			if len(callees) == 0 {

@@ -180,7 +180,8 @@ func (d schemas) demands(schema *schema.Schema) (all []string) {
 	for _, counted := range []struct {
 		least, most *uint64
 		noun        string
-	}{{s.MinLength, s.MaxLength, "character"}, {s.MinItems, s.MaxItems, "item"}, {s.MinProperties, s.MaxProperties, "member"}} {
+	}{{s.MinLength, s.MaxLength, "character"}, {s.MinItems, s.MaxItems, "item"},
+		{s.MinProperties, s.MaxProperties, "member"}} {
 		if of := countRange(counted.least, counted.most, counted.noun); of != "" {
 			all = append(all, of)
 		}
@@ -220,7 +221,8 @@ func numberRange(s *schema.Schema) string {
 	case least != "" && most != "" && !s.ExclusiveMinimum && !s.ExclusiveMaximum:
 		return figure(least) + " to " + figure(most)
 	case least != "" && most != "":
-		return bound(least, s.ExclusiveMinimum, "more than", "at least") + ", " + bound(most, s.ExclusiveMaximum, "less than", "at most")
+		return bound(least, s.ExclusiveMinimum, "more than", "at least") + ", " + bound(most, s.ExclusiveMaximum,
+			"less than", "at most")
 	case least != "":
 		return bound(least, s.ExclusiveMinimum, "more than", "at least")
 	default:

@@ -167,7 +167,8 @@ func (s *session) otherPort(ctx context.Context, to address) error {
 			continue
 		}
 		if methods, err := s.allowed(ctx, there); err == nil && len(methods) > 0 {
-			elsewhere := &failure{status: misused, err: fmt.Errorf("%s serves %s on port %d, not on %d: write %s", to.host, to.path, port, to.port, there)}
+			elsewhere := &failure{status: misused, err: fmt.Errorf("%s serves %s on port %d, not on %d: write %s", to.host,
+				to.path, port, to.port, there)}
 			if notServed != nil {
 				elsewhere.status = absent
 			}
@@ -192,7 +193,8 @@ func (s *session) unknownPath(to address, known []operation) error {
 	if len(paths) == 0 {
 		return misuse("%s, and shows no other paths%s", text, s.withoutToken())
 	}
-	return misuse("%s; its paths are %s%s%s", text, enumerated(paths), s.withoutToken(), similar.DidYouMean(to.path, paths))
+	return misuse("%s; its paths are %s%s%s", text, enumerated(paths), s.withoutToken(),
+		similar.DidYouMean(to.path, paths))
 }
 
 // withoutToken is a reminder that some operations are shown only with a token.
@@ -267,7 +269,8 @@ func unknownToAll(found []*operation, to address, all arguments) error {
 		}
 		return unknownArgument(to, arg.name, names)
 	}
-	return misuse("no method of %s takes all these arguments; %s shows those of %s", to, "busline describe "+to.String(), strings.Join(methodsOf(found), ", "))
+	return misuse("no method of %s takes all these arguments; %s shows those of %s", to, "busline describe "+to.String(),
+		strings.Join(methodsOf(found), ", "))
 }
 
 func unknownArgument(to address, name string, names []string) error {

@@ -64,9 +64,10 @@ func (s *session) newRoot() *cobra.Command {
 	const explore, call, operate = "explore", "call", "operate"
 	version := false
 	root := &cobra.Command{
-		Use:           "busline",
-		Long:          overview,
-		Example:       examples("busline ls", "busline describe calculator.example", "busline call calculator.example/add x=5 y=6"),
+		Use:  "busline",
+		Long: overview,
+		Example: examples("busline ls", "busline describe calculator.example",
+			"busline call calculator.example/add x=5 y=6"),
 		SilenceErrors: true, // Run prints them
 		SilenceUsage:  true,
 		Args: func(c *cobra.Command, operands []string) error {
@@ -95,7 +96,8 @@ func (s *session) newRoot() *cobra.Command {
 	root.Flags().SetInterspersed(false) // what follows an unknown command is not examined
 	root.Flags().BoolVar(&version, "version", false, "print the version, like the command version")
 	s.settings.register(root.PersistentFlags())
-	root.AddGroup(&cobra.Group{ID: explore, Title: "Explore:"}, &cobra.Group{ID: call, Title: "Call:"}, &cobra.Group{ID: operate, Title: "Operate:"})
+	root.AddGroup(&cobra.Group{ID: explore, Title: "Explore:"}, &cobra.Group{ID: call, Title: "Call:"},
+		&cobra.Group{ID: operate, Title: "Operate:"})
 	for group, commands := range map[string][]*cobra.Command{
 		explore: {s.newList(), s.newDescribe(), s.newDocs(), s.newAsyncAPI(), s.newTap()},
 		call:    {s.newCall(), s.newBench()},
@@ -148,7 +150,8 @@ func newHelp() *cobra.Command {
 
 // noCommand returns the error for an unknown command below another one.
 func noCommand(above *cobra.Command, name string) error {
-	return misuse("there is no command %s, see %s --help%s", name, above.CommandPath(), similar.DidYouMean(name, commandNames(above)))
+	return misuse("there is no command %s, see %s --help%s", name, above.CommandPath(),
+		similar.DidYouMean(name, commandNames(above)))
 }
 
 // commandNames returns the names that help shows.
@@ -179,10 +182,13 @@ const (
 
 // register adds the flags to a set.
 func (g *settings) register(set *pflag.FlagSet) {
-	set.StringVar(&g.url, "url", "", "`address` of the broker, or several, separated by commas (default: BUS_NATS_URL, else nats://127.0.0.1:4222)")
+	set.StringVar(&g.url, "url", "",
+		"`address` of the broker, or several, separated by commas (default: BUS_NATS_URL, else nats://127.0.0.1:4222)")
 	set.StringVar(&g.plane, "plane", "", "`name` of the communication plane (default: BUS_PLANE, else bus)")
-	set.StringVar(&g.token, "token", "", "`JWT` to call with (default: BUS_TOKEN, which other users of the machine cannot see)")
-	set.DurationVar(&g.timeout, "timeout", defaultTimeout, "`time` that a call may take, at most 600s; if given, at most 5s of it to wait for a broker")
+	set.StringVar(&g.token, "token", "",
+		"`JWT` to call with (default: BUS_TOKEN, which other users of the machine cannot see)")
+	set.DurationVar(&g.timeout, "timeout", defaultTimeout,
+		"`time` that a call may take, at most 600s; if given, at most 5s of it to wait for a broker")
 	set.BoolVar(&g.json, "json", false, "print JSON, also for errors")
 }
 

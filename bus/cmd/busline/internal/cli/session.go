@@ -84,7 +84,8 @@ func (s *session) token() string {
 		token = s.Getenv("BUS_TOKEN")
 	}
 	token = strings.TrimSpace(token)
-	if scheme, bare, found := strings.Cut(token, " "); found && strings.EqualFold(scheme, "Bearer") { // copied from a header
+	// copied from a header
+	if scheme, bare, found := strings.Cut(token, " "); found && strings.EqualFold(scheme, "Bearer") {
 		return strings.TrimSpace(bare)
 	}
 	return token

@@ -23,10 +23,11 @@ func (s *session) newTap() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "tap [host …]",
 		Short: "Calls as they happen: who calls whom, and with what result",
-		Long: `Asks every instance for the calls that it serves, and for its own calls without an answer, and prints each call when it
-ends, until interrupted. Bodies, headers, queries and tokens are not shown. A host may be a pattern, '*.example', and
-selects the calls from it and to it. A tap subscribes to nothing and changes nothing for the callers, except that
-instances keep their latest calls while a client asks for them.`,
+		Long: `Asks every instance for the calls that it serves, and for its own calls without an answer, and prints
+each call when it ends, until interrupted. Bodies, headers, queries and tokens are not shown. A host may
+be a pattern, '*.example', and selects the calls from it and to it. A tap subscribes to nothing and
+changes nothing for the callers, except that instances keep their latest calls while a client asks for
+them.`,
 		Example: examples("busline tap", "busline tap calculator.example", "busline tap --failed --json | jq .traceId"),
 		RunE: func(c *cobra.Command, patterns []string) error {
 			if err := checkPatterns(patterns); err != nil {
@@ -127,7 +128,8 @@ func (s *session) tap(ctx context.Context, options tapOptions) error {
 
 // doubtPatterns warns if no host matches the patterns.
 func (s *session) doubtPatterns(patterns []string, there []instance) {
-	if len(patterns) > 0 && !slices.ContainsFunc(there, func(each instance) bool { return matchesAny(patterns, each.Host) }) {
+	if len(patterns) > 0 && !slices.ContainsFunc(there,
+		func(each instance) bool { return matchesAny(patterns, each.Host) }) {
 		s.notef("no host is called %s yet; waiting for one%s",
 			strings.Join(patterns, " or "), similar.DidYouMean(patterns[0], hostsOf(there)))
 	}
@@ -147,7 +149,8 @@ func (s *session) printCall(call *callRecord) error {
 		to += fmt.Sprintf(":%d", call.Port)
 	}
 	const inMilliseconds = float64(time.Millisecond)
-	return s.print("%s  %s → %s  %s %s  %s  %s\n", call.Ended.Local().Format("15:04:05.000"), cleanLine(call.From), cleanLine(to),
+	return s.print("%s  %s → %s  %s %s  %s  %s\n", call.Ended.Local().Format("15:04:05.000"), cleanLine(call.From),
+		cleanLine(to),
 		cleanLine(call.Method), cleanLine(call.Path), status,
 		s.style().dim(fmt.Sprintf("%.2f ms %s", float64(call.Took)/inMilliseconds, orDash(cleanLine(call.ToID)))))
 }
@@ -169,7 +172,8 @@ type departure struct {
 }
 
 func newTaps(s *session) *taps {
-	return &taps{session: s, calls: make(chan []callRecord), gone: make(chan departure), tapped: make(map[string]bool), said: make(map[string]string)}
+	return &taps{session: s, calls: make(chan []callRecord), gone: make(chan departure), tapped: make(map[string]bool),
+		said: make(map[string]string)}
 }
 
 // look taps the running instances that are not tapped yet, and returns all that run.
@@ -229,7 +233,8 @@ func (t *taps) ask(ctx context.Context, at instance) {
 // it has just left or this was said before.
 func (t *taps) forget(ctx context.Context, one departure) {
 	delete(t.tapped, one.name())
-	if ctx.Err() != nil || errors.Is(one.err, bus.ErrNoResponder) || errors.Is(one.err, bus.ErrInstanceLost) || errors.Is(one.err, bus.ErrDisconnected) {
+	if ctx.Err() != nil || errors.Is(one.err, bus.ErrNoResponder) || errors.Is(one.err, bus.ErrInstanceLost) ||
+		errors.Is(one.err, bus.ErrDisconnected) {
 		return
 	}
 	if why := cleanLine(one.err.Error()); t.said[one.name()] != why {

@@ -46,7 +46,8 @@ func TestTap(t *testing.T) {
 		_ = caller.Call(t.Context(), "https://calculator.example:445/nothing", nil, nil)
 	}
 	const clock, tail = `^\d\d:\d\d:\d\d\.\d{3}  `, `  [0-9.]+ ms `
-	form := regexp.MustCompile(`(?m)` + clock + `caller\.example → calculator\.example  POST /add  200` + tail + calculator.ID() + `$`)
+	form := regexp.MustCompile(`(?m)` + clock + `caller\.example → calculator\.example  POST /add  200` + tail +
+		calculator.ID() + `$`)
 	got := e.tapped(add, "--count", "10") // one instance reports all, so that the order is known
 	assert.Zero(t, got.status, "tap")
 	assert.Regexp(t, form, got.stdout, "tap")
@@ -87,7 +88,8 @@ func TestTap_FindsNewcomers(t *testing.T) {
 	caller := e.bus.Connect("caller.example")
 	lines, ended := make(lineWriter, 16), make(chan result, 1)
 	go func() {
-		ended <- e.run(t.Context(), func(environment *cli.Environment) { environment.Stderr = lines }, "tap", "--count", "1", "calculator.example")
+		ended <- e.run(t.Context(), func(environment *cli.Environment) { environment.Stderr = lines }, "tap", "--count", "1",
+			"calculator.example")
 	}()
 	assert.Contains(t, <-lines, "no host is called calculator.example yet; waiting for one")
 	e.serveCalculator()
@@ -98,7 +100,8 @@ func TestTap_FindsNewcomers(t *testing.T) {
 			assert.Contains(t, got.stdout, "calculator.example", fmt.Sprint(got))
 			return
 		default:
-			_ = caller.Call(t.Context(), "https://calculator.example/add", bus.Args{"x": 1}, nil) // until the tap finds the service
+			// until the tap finds the service
+			_ = caller.Call(t.Context(), "https://calculator.example/add", bus.Args{"x": 1}, nil)
 		}
 	}
 }
@@ -124,8 +127,9 @@ func TestTap_OfItself(t *testing.T) {
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
 		e := &terminal{t, b, map[string]string{}}
 		answerForeign(t, b, "ping", "200 OK", "{}")
-		answerForeign(t, b, "tap", "200 OK", `{"next":2,"calls":[{"from":"busline","fromId":"{caller}","to":"foreign.example","port":888,"path":"/tap"},`+
-			`{"from":"caller.example","fromId":"c1aaaaaaaa","to":"foreign.example","port":443,"path":"/add"}]}`)
+		answerForeign(t, b, "tap", "200 OK",
+			`{"next":2,"calls":[{"from":"busline","fromId":"{caller}","to":"foreign.example","port":888,"path":"/tap"},`+
+				`{"from":"caller.example","fromId":"c1aaaaaaaa","to":"foreign.example","port":443,"path":"/add"}]}`)
 		got := e.run(t.Context(), nil, "tap", "--count", "1")
 		assert.Zero(t, got.status, "tap")
 		assert.NotContains(t, got.stdout, "/tap", "tap")

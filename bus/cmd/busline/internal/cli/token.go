@@ -25,9 +25,9 @@ func (s *session) newToken() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "token",
 		Short: "A token to try out endpoints that require claims",
-		Long: `Makes a token with the given claims, and prints it. If there is no key to sign it, a new one is made: the private key,
-which only its owner may read, and the key set, to which BUS_JWKS of the services has to point. Real tokens come from an
-identity provider.`,
+		Long: `Makes a token with the given claims, and prints it. If there is no key to sign it, a new one is made:
+the private key, which only its owner may read, and the key set, to which BUS_JWKS of the services has
+to point. Real tokens come from an identity provider.`,
 		Example: examples(
 			`export BUS_TOKEN=$(busline token --claims '{"roles":["hr"],"level":3}')`,
 			"BUS_JWKS=dev.jwks go run ./examples/showcase",
@@ -35,7 +35,8 @@ identity provider.`,
 		),
 		RunE: func(_ *cobra.Command, operands []string) error {
 			if len(operands) > 0 {
-				return misuse("%q is not expected here; claims are one JSON object: --claims '{\"roles\":[\"hr\"],\"level\":3}'", operands[0])
+				return misuse("%q is not expected here; claims are one JSON object: --claims '{\"roles\":[\"hr\"],\"level\":3}'",
+					operands[0])
 			}
 			spoken, err := parseClaims(said, subject, life)
 			if err != nil {
@@ -105,7 +106,8 @@ func (f keyFiles) open(note func(format string, values ...any)) (*claimstest.Key
 // key set, which may belong to another key.
 func (f keyFiles) make(note func(format string, values ...any)) (*claimstest.Key, error) {
 	if _, err := os.Stat(f.public); !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s exists, but its private key %s does not; remove it, or choose other files with --key and --jwks", f.public, f.private)
+		return nil, fmt.Errorf("%s exists, but its private key %s does not; remove it, or choose other files with --key "+
+			"and --jwks", f.public, f.private)
 	}
 	key, err := claimstest.NewKey()
 	if err != nil {

@@ -29,8 +29,10 @@ func TestToken(t *testing.T) {
 	directory := t.TempDir()
 	private, public := filepath.Join(directory, "my.key"), filepath.Join(directory, "my.jwks")
 	files := []string{"token", "--key", private, "--jwks", public}
-	first := e.busline(0, append(files, "--claims", `{"roles":["hr","it"],"level":3}`, "--sub", "grace", "--expires", "5m")...)
-	if want := "busline: wrote a new key to " + private + "; services with BUS_JWKS=" + public + " accept its tokens\n"; first.stderr != want {
+	first := e.busline(0, append(files, "--claims", `{"roles":["hr","it"],"level":3}`, "--sub", "grace",
+		"--expires", "5m")...)
+	if want := "busline: wrote a new key to " + private + "; services with BUS_JWKS=" + public +
+		" accept its tokens\n"; first.stderr != want {
 		t.Errorf("it notes %q, want %q", first.stderr, want)
 	}
 	verifier, err := claims.Open(t.Context(), claims.Config{KeySet: public})
@@ -72,9 +74,11 @@ func TestToken_Refused(t *testing.T) {
 			require.NoError(t, os.WriteFile(file(name), []byte(text), 0o600))
 		})
 	}
-	e.refuses(1, "orphan.jwks exists, but its private key ", "token", "--key", file("none.key"), "--jwks", file("orphan.jwks"))
+	e.refuses(1, "orphan.jwks exists, but its private key ", "token", "--key", file("none.key"), "--jwks",
+		file("orphan.jwks"))
 	for text, want := range map[string]string{
-		`null`: "it is null", `[]`: "JSON array", `{"org":{"a":1,"a":2}}`: `duplicate object member name "a"`, `{"a":"\ud800"}`: "surrogate",
+		`null`: "it is null", `[]`: "JSON array", `{"org":{"a":1,"a":2}}`: `duplicate object member name "a"`,
+		`{"a":"\ud800"}`: "surrogate",
 	} {
 		e.refuses(2, want, "token", "--key", file("none.key"), "--jwks", file("none.jwks"), "--claims", text)
 	}
@@ -97,7 +101,8 @@ func TestPermissions(t *testing.T) {
 	t.Parallel()
 	e := newTerminal(t)
 	all := e.busline(0, "permissions").stdout
-	for _, want := range []string{`"` + e.bus.Plane() + `.443.>" `, `"` + e.bus.Plane() + `.888.>" `, `"` + e.bus.Plane() + `.r.busline-cli.*" `} {
+	for _, want := range []string{`"` + e.bus.Plane() + `.443.>" `, `"` + e.bus.Plane() + `.888.>" `,
+		`"` + e.bus.Plane() + `.r.busline-cli.*" `} {
 		if !strings.Contains(all, want) {
 			t.Errorf("the permissions do not have %s:\n%s", want, all)
 		}
@@ -116,12 +121,15 @@ func TestPermitted(t *testing.T) {
 	t.Parallel()
 	e := newTerminal(t)
 	strict, err := broker.Start(broker.Listen("127.0.0.1:0"), broker.Config(fmt.Sprintf(
-		"authorization { users: [ { user: operator, password: secret }, { user: cli, password: secret\n%s}, { user: narrow, password: secret\n%s}, { user: one, password: secret\n%s} ] }",
-		e.busline(0, "permissions").stdout, e.busline(0, "permissions", "products.example").stdout, e.busline(0, "permissions", "calculator.example").stdout)))
+		"authorization { users: [ { user: operator, password: secret }, { user: cli, password: secret\n%s}, { user: "+
+			"narrow, password: secret\n%s}, { user: one, password: secret\n%s} ] }",
+		e.busline(0, "permissions").stdout, e.busline(0, "permissions", "products.example").stdout,
+		e.busline(0, "permissions", "calculator.example").stdout)))
 	require.NoError(t, err)
 	t.Cleanup(strict.Close)
 	as := func(user string) string { return strings.Replace(strict.URL(), "://", "://"+user+":secret@", 1) }
-	options := []bus.ConnectOption{bus.WithPlane(e.bus.Plane()), bus.WithLogger(zerolog.Nop()), bus.WithAckWait(10 * time.Second)}
+	options := []bus.ConnectOption{bus.WithPlane(e.bus.Plane()), bus.WithLogger(zerolog.Nop()),
+		bus.WithAckWait(10 * time.Second)}
 	conn, err := bus.Connect(t.Context(), "calculator.example", append(options, bus.WithURL(as("operator")))...)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close(context.Background()) })
@@ -130,12 +138,14 @@ func TestPermitted(t *testing.T) {
 		there := func(environment *cli.Environment) { environment.Connect = options }
 		return e.run(t.Context(), there, append([]string{"--url", as(user)}, arguments...)...)
 	}
-	for _, arguments := range [][]string{{"ls"}, {"describe", "calculator.example"}, {"docs"}, {"call", "calculator.example/add", "x=1"}, {"call", "--instance", conn.ID(), "calculator.example/add"}} {
+	for _, arguments := range [][]string{{"ls"}, {"describe", "calculator.example"}, {"docs"},
+		{"call", "calculator.example/add", "x=1"}, {"call", "--instance", conn.ID(), "calculator.example/add"}} {
 		got := run("cli", arguments...)
 		assert.Zero(t, got.status, "busline %v", arguments)
 		assert.Empty(t, got.stderr, "busline %v", arguments)
 	}
-	for _, arguments := range [][]string{{"ls"}, {"describe", "calculator.example"}, {"docs", "calculator.example"}, {"call", "--instance", conn.ID(), "calculator.example/add"}} {
+	for _, arguments := range [][]string{{"ls"}, {"describe", "calculator.example"}, {"docs", "calculator.example"},
+		{"call", "--instance", conn.ID(), "calculator.example/add"}} {
 		if got := run("one", arguments...); got.stderr != "" {
 			t.Errorf("busline %v of one host: %+v", arguments, got)
 		}

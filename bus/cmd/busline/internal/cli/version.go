@@ -10,9 +10,10 @@ import (
 
 func (s *session) newVersion() *cobra.Command {
 	return &cobra.Command{
-		Use:     "version",
-		Short:   "Which busline this is",
-		Long:    "Prints the version of the module, the commit if the build knows it, and the version of Go, like busline --version.",
+		Use:   "version",
+		Short: "Which busline this is",
+		Long: "Prints the version of the module, the commit if the build knows it, and the version of Go, " +
+			"like busline --version.",
 		Example: examples("busline version"),
 		RunE: func(_ *cobra.Command, operands []string) error {
 			if len(operands) > 0 {
