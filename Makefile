@@ -16,7 +16,7 @@ packages_with = $$(git grep --untracked -l '^func $(1)' -- '*_test.go' ':!benchm
 # How much each fuzz target runs: a number of inputs, a few seconds. A duration
 # works too, but before Go 1.27 a target can fail just because its time is up
 # (go.dev/issue/75804).
-FUZZTIME ?= 2000x
+FUZZTIME ?= 500x
 
 # The linter lives outside the checkout, in a directory that names its version
 # and that of the Go it was built with, so that it is rebuilt when either moves.
