@@ -62,6 +62,7 @@ func scale(v *visit) error {
 		drawn("what fails", `nodes.includes("node-0155.billing.example")`),
 		drawn("what is busiest", `nodes.includes("node-0003.identity.example")`),
 		v.awaits("its calls", `document.querySelector(".map-edge.failed")`),
+		v.awaits("its colour", `document.querySelector('.map-node.failed[aria-label^="node-0155.billing.example"]')`),
 		v.awaits("short tables", `document.querySelectorAll(".map-table tbody tr").length === 200`), v.takes("fleet-map"),
 		v.fills(".map-filter input", "node-0155"),
 		drawn("who has to do with it",

@@ -1,4 +1,4 @@
-import {rateText} from './mapdata.js';
+import {compactNumber, rateText} from './mapdata.js';
 import {aboutEvents, troubleTexts} from './mapevents.js';
 import {Layout} from './maplayout.js';
 
@@ -155,8 +155,10 @@ export class MapGraph {
       'absent',
       node.kind === 'absent' || (node.kind === 'service' && node.instances.length === 0) || (node.kind === 'events' && !node.runs),
     );
-    group.classList.toggle('failed', node.deadLetters > 0);
-    const [about, trouble] = [aboutNode(node), troubleTexts(node).join(', ')];
+    const failed = node.figures?.recent.failed ?? 0;
+    group.classList.toggle('failed', failed > 0 || node.deadLetters > 0);
+    const troubles = [failed > 0 && `${compactNumber(failed)} failed`, ...troubleTexts(node)];
+    const [about, trouble] = [aboutNode(node), troubles.filter(Boolean).join(', ')];
     write(mark, trouble);
     write(title, node.name.length > longestName ? `${node.name.slice(0, longestName - 1)}…` : node.name);
     write(sub, about);
