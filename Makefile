@@ -5,7 +5,7 @@ SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 
-.PHONY: help check gotestsum format build platforms update tidy lint generate generated words test race jsonv2 browser npm bench compare fuzz faults
+.PHONY: help check gotestsum format build platforms update tidy lint generate generated words test race jsonv2 browser npm bench allocations ledger compare fuzz faults
 
 # What a developer has set for other work, such as BUS_NATS_URL, is nothing to the tests.
 $(foreach name,$(filter BUS_%,$(.VARIABLES)),$(eval unexport $(name)))
@@ -109,6 +109,12 @@ npm: ## the page's JavaScript is formatted and linted; tools from npm accept the
 
 bench: ## each benchmark once, so that none rots
 	go test -short -run '^$$' -bench . -benchtime 1x $(call packages_with,Benchmark)
+
+allocations: ## calls allocate no more than the last line of benchmarks/ledger.md says
+	go run -C benchmarks/peers ./ledger -check
+
+ledger: ## the CPU time of HEAD beside that of the first and the last line of benchmarks/ledger.md: up to 10 minutes
+	@.ci/ledger
 
 compare: ## benchmarks of two commits with benchstat: make compare OLD=main NEW=HEAD BENCH=Add
 	@.ci/compare

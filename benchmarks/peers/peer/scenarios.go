@@ -5,6 +5,8 @@ package peer
 import (
 	"fmt"
 	"runtime"
+	"slices"
+	"strings"
 
 	"github.com/busline/busline/benchmarks/peers/rounds"
 )
@@ -14,6 +16,7 @@ const (
 	floor      = "nats request"
 	rival      = "grpc-go"
 	localFloor = "inprocgrpc"
+	logFloor   = "jetstream"
 	proxy      = "httputil.ReverseProxy"
 	gateway    = "grpc-gateway"
 )
@@ -79,9 +82,13 @@ func Scenarios() []rounds.Scenario {
 			{Name: floor, Start: startNATSMulticast},
 			{Name: "busline", Start: startBuslineMulticast},
 		}},
+		{Title: "stream of 1000 elements", Floor: rival, Callers: largeCallers, Contenders: streaming(false)},
+		{Title: "an event stored", Floor: logFloor, Callers: callers, Contenders: storing()},
 		{Title: "Add in the process", Floor: localFloor, Callers: callers, Contenders: adding.by(here, local())},
 		{Title: "Echo 1 KiB in the process", Floor: localFloor, Callers: callers, Contenders: echo1K.by(here, local())},
 		{Title: "Echo 64 KiB in the process", Floor: localFloor, Callers: callers, Contenders: echo64K.by(here, local())},
+		{Title: "stream of 1000 elements in the process", Floor: localFloor, Callers: largeCallers,
+			Contenders: streaming(true)},
 	}
 	for _, connections := range []int{64, 512, 2000} {
 		all = append(all, rounds.Scenario{
@@ -90,4 +97,22 @@ func Scenarios() []rounds.Scenario {
 		})
 	}
 	return all
+}
+
+// Ledger returns what the ledger keeps, all within this process: each scenario has its floor and Busline alone.
+func Ledger() []rounds.Scenario {
+	inProcess := rounds.Scenario{Title: "Add over HTTP", Floor: proxy, Callers: callersPerCore,
+		Contenders: work(adding).by(here, gateways())}
+	var kept []rounds.Scenario
+	for _, each := range append(Scenarios(), inProcess) {
+		if !slices.Contains([]string{"Add", "Echo 1 KiB", "Echo 64 KiB", "multicast of Add to 16", "Add over HTTP",
+			"stream of 1000 elements", "an event stored", "Add in the process"}, each.Title) {
+			continue
+		}
+		each.Contenders = slices.DeleteFunc(each.Contenders, func(c rounds.Contender) bool {
+			return c.Name != each.Floor && !strings.HasPrefix(c.Name, "busline") || c.Name == "busline ingress, short circuit"
+		})
+		kept = append(kept, each)
+	}
+	return kept
 }

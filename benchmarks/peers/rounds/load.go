@@ -11,22 +11,22 @@ import (
 	"github.com/busline/busline/benchmarks/latency"
 )
 
-// cost is the cost of a call.
-type cost struct {
-	time   float64 // seconds between calls, of all callers together
-	cpu    float64 // seconds of all processes
-	writes float64 // system calls of all processes
-	bytes  float64 // allocated by this process
-	allocs float64
+// Cost is what a call costs, on average.
+type Cost struct {
+	Time   float64 // seconds between calls, of all callers together
+	CPU    float64 // seconds of all processes
+	Writes float64 // system calls of all processes
+	Bytes  float64 // allocated by this process
+	Allocs float64
 
 	latencies latency.Histogram
 }
 
 // quantile returns how many seconds a share of the calls stayed below.
-func (c *cost) quantile(share float64) float64 { return c.latencies.Quantile(share).Seconds() }
+func (c *Cost) quantile(share float64) float64 { return c.latencies.Quantile(share).Seconds() }
 
 // load has all callers call repeatedly at the same time, for the given duration. Each calls at least once.
-func load(ctx context.Context, setup *Setup, callers []Call, each time.Duration) (*cost, error) {
+func load(ctx context.Context, setup *Setup, callers []Call, each time.Duration) (*Cost, error) {
 	runtime.GC() // earlier garbage does not count
 	var over atomic.Bool
 	var wait sync.WaitGroup

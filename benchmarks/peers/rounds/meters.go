@@ -26,17 +26,17 @@ func readMeters(setup *Setup) *meters {
 	return read
 }
 
-func (m *meters) since(before *meters) *cost {
-	return &cost{
-		time:   m.at.Sub(before.at).Seconds(),
-		cpu:    (m.cpu - before.cpu).Seconds(),
-		writes: float64(m.writes - before.writes),
-		bytes:  float64(m.memory.TotalAlloc - before.memory.TotalAlloc),
-		allocs: float64(m.memory.Mallocs - before.memory.Mallocs),
+func (m *meters) since(before *meters) *Cost {
+	return &Cost{
+		Time:   m.at.Sub(before.at).Seconds(),
+		CPU:    (m.cpu - before.cpu).Seconds(),
+		Writes: float64(m.writes - before.writes),
+		Bytes:  float64(m.memory.TotalAlloc - before.memory.TotalAlloc),
+		Allocs: float64(m.memory.Mallocs - before.memory.Mallocs),
 	}
 }
 
 // divide turns the cost of many calls into that of one.
-func (c *cost) divide(by float64) {
-	c.time, c.cpu, c.writes, c.bytes, c.allocs = c.time/by, c.cpu/by, c.writes/by, c.bytes/by, c.allocs/by
+func (c *Cost) divide(by float64) {
+	c.Time, c.CPU, c.Writes, c.Bytes, c.Allocs = c.Time/by, c.CPU/by, c.Writes/by, c.Bytes/by, c.Allocs/by
 }

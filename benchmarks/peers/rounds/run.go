@@ -20,11 +20,21 @@ type Settings struct {
 // Result holds the measurements of one scenario.
 type Result struct {
 	scenario Scenario
-	samples  [][]sample // by contender, then by round
+	samples  [][]Sample // by contender, then by round
 }
 
-// sample is one contender in one round.
-type sample struct{ serial, parallel *cost }
+// Sample is one contender in one round: with one caller, and with many.
+type Sample struct{ Serial, Parallel *Cost }
+
+// Samples returns those of a contender, by round.
+func (r *Result) Samples(contender string) []Sample {
+	for i, each := range r.scenario.Contenders {
+		if each.Name == contender {
+			return r.samples[i]
+		}
+	}
+	return nil
+}
 
 // Run measures every contender of every scenario in each round. The order changes from round to round.
 func Run(ctx context.Context, scenarios []Scenario, settings Settings) ([]Result, error) {
@@ -33,7 +43,7 @@ func Run(ctx context.Context, scenarios []Scenario, settings Settings) ([]Result
 	}
 	results := make([]Result, len(scenarios))
 	for i, scenario := range scenarios {
-		results[i] = Result{scenario, make([][]sample, len(scenario.Contenders))}
+		results[i] = Result{scenario, make([][]Sample, len(scenario.Contenders))}
 	}
 	for round := range settings.Rounds {
 		start := time.Now()
@@ -63,7 +73,7 @@ func (r *Result) round(ctx context.Context, round int, each time.Duration) error
 }
 
 // measure starts a contender, calls it until it is warm, and measures it.
-func measure(ctx context.Context, contender Contender, callers int, each time.Duration) (measured sample, err error) {
+func measure(ctx context.Context, contender Contender, callers int, each time.Duration) (measured Sample, err error) {
 	var setup Setup
 	defer setup.Undo()
 	newCaller, err := contender.Start(ctx, &setup)
@@ -79,9 +89,9 @@ func measure(ctx context.Context, contender Contender, callers int, each time.Du
 	if _, err = load(ctx, &setup, calls, each/4); err != nil {
 		return measured, err
 	}
-	if measured.serial, err = load(ctx, &setup, calls[:1], each); err != nil {
+	if measured.Serial, err = load(ctx, &setup, calls[:1], each); err != nil {
 		return measured, err
 	}
-	measured.parallel, err = load(ctx, &setup, calls, each)
+	measured.Parallel, err = load(ctx, &setup, calls, each)
 	return measured, err
 }

@@ -10,7 +10,7 @@ import (
 type column struct {
 	heading string
 	// of returns a figure of one round, from the samples of a contender and of the one with which it is compared.
-	of       func(own, other sample) float64
+	of       func(own, other Sample) float64
 	other    string // name of the other one; empty if there is no comparison
 	decimals int
 }
@@ -34,30 +34,30 @@ func (r *Result) Table() string {
 
 // columns returns the columns of the scenario. Processor time, writes and memory are those with many callers.
 func (s *Scenario) columns() []column {
-	serial := func(own, _ sample) float64 { return own.serial.time * 1e6 }
-	serialRatio := func(own, other sample) float64 { return own.serial.time / other.serial.time }
-	parallel := func(own, _ sample) float64 { return own.parallel.time * 1e6 }
-	parallelRatio := func(own, other sample) float64 { return own.parallel.time / other.parallel.time }
-	throughput := func(own, other sample) float64 { return other.parallel.time / own.parallel.time }
+	serial := func(own, _ Sample) float64 { return own.Serial.Time * 1e6 }
+	serialRatio := func(own, other Sample) float64 { return own.Serial.Time / other.Serial.Time }
+	parallel := func(own, _ Sample) float64 { return own.Parallel.Time * 1e6 }
+	parallelRatio := func(own, other Sample) float64 { return own.Parallel.Time / other.Parallel.Time }
+	throughput := func(own, other Sample) float64 { return other.Parallel.Time / own.Parallel.Time }
 	columns := []column{
 		{heading: "serial µs", of: serial, decimals: 2},
 		{heading: "× " + s.Floor, of: serialRatio, other: s.Floor, decimals: 2},
-		{heading: "p99", of: func(own, _ sample) float64 { return own.serial.quantile(0.99) * 1e6 }, decimals: 1},
+		{heading: "p99", of: func(own, _ Sample) float64 { return own.Serial.quantile(0.99) * 1e6 }, decimals: 1},
 		{heading: "parallel µs", of: parallel, decimals: 2},
 		{heading: "× " + s.Floor, of: parallelRatio, other: s.Floor, decimals: 2},
-		{heading: "p99", of: func(own, _ sample) float64 { return own.parallel.quantile(0.99) * 1e6 }, decimals: 1},
-		{heading: "p99.9", of: func(own, _ sample) float64 { return own.parallel.quantile(0.999) * 1e6 }, decimals: 1},
+		{heading: "p99", of: func(own, _ Sample) float64 { return own.Parallel.quantile(0.99) * 1e6 }, decimals: 1},
+		{heading: "p99.9", of: func(own, _ Sample) float64 { return own.Parallel.quantile(0.999) * 1e6 }, decimals: 1},
 	}
 	if s.Rival != "" {
 		columns = append(columns, column{heading: "throughput × " + s.Rival, of: throughput, other: s.Rival, decimals: 2})
 	}
 	return append(columns,
-		column{heading: "CPU µs/call", of: func(own, _ sample) float64 { return own.parallel.cpu * 1e6 }, decimals: 2},
-		column{heading: "× " + s.Floor, of: func(own, other sample) float64 { return own.parallel.cpu / other.parallel.cpu },
+		column{heading: "CPU µs/call", of: func(own, _ Sample) float64 { return own.Parallel.CPU * 1e6 }, decimals: 2},
+		column{heading: "× " + s.Floor, of: func(own, other Sample) float64 { return own.Parallel.CPU / other.Parallel.CPU },
 			other: s.Floor, decimals: 2},
-		column{heading: "writes/call", of: func(own, _ sample) float64 { return own.parallel.writes }, decimals: 2},
-		column{heading: "B/op", of: func(own, _ sample) float64 { return own.parallel.bytes }},
-		column{heading: "allocs/op", of: func(own, _ sample) float64 { return own.parallel.allocs }},
+		column{heading: "writes/call", of: func(own, _ Sample) float64 { return own.Parallel.Writes }, decimals: 2},
+		column{heading: "B/op", of: func(own, _ Sample) float64 { return own.Parallel.Bytes }},
+		column{heading: "allocs/op", of: func(own, _ Sample) float64 { return own.Parallel.Allocs }},
 	)
 }
 
