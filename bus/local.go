@@ -50,6 +50,7 @@ func (c *Conn) deliverToSelf(call *clientCall) error {
 	}
 	in := c.newServerCall()
 	in.Address, in.Replier, in.Own = call.Address, localReplier{c}, true
+	in.caller = call.Waiting()
 	in.copied(call)
 	call.callee = c
 	c.server.Deliver(&in.Incoming)
@@ -68,6 +69,7 @@ func (c *Conn) deliverLocally(call *clientCall) (bool, error) {
 	}
 	in := callee.newServerCall()
 	in.Address, in.Replier, in.Match = call.Address, localReplier{c}, found
+	in.caller = call.Waiting()
 	if call.local != nil && (callee.config.bodies || !in.copyArgs(call.local, callee.config.messageLimit)) {
 		if err := c.write(call); err != nil {
 			return false, err
@@ -123,7 +125,7 @@ func (r localReplier) Reply(to *server.Incoming, _ *wire.ResponseHead, response 
 	if response == &in.response { // of the handler's goroutine; windows come from others
 		in.escapes = true
 	}
-	r.caller.client.Deliver(response)
+	r.caller.client.Deliver(in.caller, response)
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/busline/busline/bus/internal/client"
 	"github.com/busline/busline/bus/internal/server"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
@@ -20,9 +21,10 @@ type serverCall struct {
 	seen    Exchange // as interceptors see it
 	entered bool     // it has reached the endpoint
 
-	local    *localValues  // Go values of a caller in the process; nil when the request was written
-	response wire.Response // what a function endpoint has answered
-	escapes  bool          // response, to a caller in the process
+	caller   client.Waiting // of a caller in the process
+	local    *localValues   // Go values of a caller in the process; nil when the request was written
+	response wire.Response  // what a function endpoint has answered
+	escapes  bool           // response, to a caller in the process
 }
 
 // endpoint returns what serves the request, nil before it is found.

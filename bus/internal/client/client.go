@@ -241,6 +241,9 @@ func (c *Client) send(ctx context.Context, request *Outgoing) error {
 	if delivered, err := c.config.Deliver(ctx, request); delivered || err != nil {
 		return err
 	}
+	if request.waiting != nil {
+		c.pending.list(request.waiting, request.MsgID)
+	}
 	if streams {
 		return c.publishStream(ctx, request)
 	}

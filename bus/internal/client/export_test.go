@@ -144,17 +144,20 @@ func NewPending(unexpected func(*wire.Response), encode func(*status.Error) *wir
 
 // Open opens the slot of a request to a subject of a host. The request is in parts if inParts is true.
 func (p *pending) Open(id, host, subject string, inParts bool) *PendingCall {
-	s := p.newCall(host, time.Second)
+	s := p.newCall(host, id, time.Second)
 	s.subject = subject
 	if inParts {
 		s.upload = &upload{plan: stream.Plan{Count: 2}, takers: make(chan Peer, 1)}
 	}
-	p.open(id, s)
+	p.list(s, id)
 	return s
 }
 
 // Close closes a slot.
 func (p *pending) Close(id string) { p.close(id) }
+
+// CloseCall closes the slot of a unicast call.
+func (p *pending) CloseCall(s *PendingCall) { p.closeCall(s) }
 
 // Deliver takes a message: an ack, a response, or, if size is not 0, a part of a response that has size bytes.
 func (p *pending) Deliver(message *wire.Response, size int) {
@@ -184,7 +187,7 @@ func (p *pending) Unwatch(token string) { p.unwatch(token) }
 func (p *pending) BytesHeld() int { return p.memory.BytesHeld() }
 
 // ExpectReminder registers a call to be reminded.
-func (p *pending) ExpectReminder(id string) { p.reminder.expect(id) }
+func (p *pending) ExpectReminder(s *PendingCall) { p.reminder.expect(s, s.msgID) }
 
 // IsReminding reports whether another round of reminders is scheduled.
 func (p *pending) IsReminding() bool { return p.reminder.scheduled.Load() }
@@ -252,7 +255,7 @@ const ProbeInterval = probeInterval
 // NewUnicastProbe returns the probe of a call that has been sent to a host. ack acknowledges it.
 func (c *Client) NewUnicastProbe(host string, ackWait time.Duration,
 	local bool) (probe *UnicastProbe, ack func(from Peer)) {
-	s := c.pending.newCall(host, ackWait)
+	s := c.pending.newCall(host, "id", ackWait)
 	return &unicastProbe{client: c, call: s, local: local}, func(from Peer) {
 		s.acknowledge(&wire.Response{OpCode: wire.OpAck, FromHost: from.Host, FromID: from.ID})
 	}
@@ -277,7 +280,7 @@ func (c *Client) PublishParts(ctx context.Context, request *Outgoing) (inParts b
 		return false, err
 	}
 	c.setAttemptHeaders(request, time.Now().Add(wire.DefaultTimeBudget))
-	request.waiting = c.pending.newCall(request.sender(), c.config.AckWait)
+	request.waiting = c.pending.newCall(request.sender(), request.MsgID, c.config.AckWait)
 	err = c.publishParts(ctx, request)
 	return request.waiting.upload != nil, err
 }

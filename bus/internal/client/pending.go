@@ -82,6 +82,10 @@ func (p *pending) open(id string, s slot) {
 	at := p.shard(id)
 	at.mu.Lock()
 	defer at.mu.Unlock()
+	at.addLocked(id, s)
+}
+
+func (at *shard) addLocked(id string, s slot) {
 	if at.slots == nil {
 		at.slots = make(map[string]slot)
 	}
@@ -275,13 +279,28 @@ func (c *Client) checkPlace(response *wire.Response, published string) error {
 	}
 }
 
+// Waiting is the slot of an attempt to call, for instances of this process; the zero value for a multicast.
+type Waiting struct{ call *pendingCall }
+
+// Waiting returns the slot of the present attempt.
+func (o *Outgoing) Waiting() Waiting { return Waiting{o.waiting} }
+
 // Deliver takes an ack or a response from an instance of this process.
-func (c *Client) Deliver(response *wire.Response) {
-	if response.Fragment.IsPart() {
+func (c *Client) Deliver(to Waiting, response *wire.Response) {
+	switch call := to.call; {
+	case response.Fragment.IsPart():
+		if call != nil && response.Fragment.Number == 1 {
+			c.pending.list(call, response.MsgID)
+		}
 		c.pending.deliverPart(response, len(response.Body))
-		return
+	case call == nil || len(response.Body) > c.pending.limit:
+		if call != nil {
+			c.pending.list(call, response.MsgID)
+		}
+		c.pending.deliver(response)
+	case !call.take(response):
+		c.unexpected(response)
 	}
-	c.pending.deliver(response)
 }
 
 // unexpected takes acks and responses without a waiting caller. From the late ack of a multicast the cache learns a

@@ -25,6 +25,8 @@ type pendingCall struct {
 	waited  time.Duration // how long the caller waited before it set the timer
 
 	mu           sync.Mutex // protects all below; the caller reads upload without it
+	msgID        string     // of the attempt; "" once the slot is closed
+	listed       bool       // it is among the slots of its shard
 	acks         []Peer     // instances that have acked: several if the endpoint has no queue
 	response     *wire.Response
 	failed       error // the reason for no response: the request has reached no instance, or the response is malformed
@@ -34,26 +36,76 @@ type pendingCall struct {
 	incoming *incoming // nil for a response that is not a stream
 }
 
-// newCall returns an unused slot.
-func (p *pending) newCall(host string, ackWait time.Duration) *pendingCall {
+// newCall returns the slot of an attempt, which is not listed.
+func (p *pending) newCall(host, msgID string, ackWait time.Duration) *pendingCall {
 	s, ok := p.unused.Get().(*pendingCall)
 	if !ok {
 		s = &pendingCall{news: make(chan struct{}, 1), timer: time.NewTimer(time.Hour), acks: make([]Peer, 0, 1)}
 		s.timer.Stop()
 	}
 	s.host, s.ackWait = host, ackWait
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.msgID = msgID
 	return s
 }
 
-// reuse takes back a closed slot, to which no reference is left.
+// reuse takes back a closed slot. An instance of this process may still refer to it, with the message id of the call
+// that has ended.
 func (p *pending) reuse(s *pendingCall) {
+	s.mu.Lock()
 	select {
 	case <-s.news:
 	default:
 	}
 	clear(s.acks)
-	*s = pendingCall{news: s.news, timer: s.timer, acks: s.acks[:0]}
+	s.acks, s.response, s.failed, s.malformedAck = s.acks[:0], nil, nil, nil
+	s.upload, s.incoming = nil, nil
+	s.mu.Unlock()
+	s.host, s.subject, s.report, s.waited, s.window = "", "", nil, 0, 0
 	p.unused.Put(s)
+}
+
+// list adds a slot to its shard, where messages of the broker find it; an instance of this process has the slot itself,
+// and needs the shard only for parts. A closed slot is not listed.
+func (p *pending) list(s *pendingCall, msgID string) {
+	at := p.shard(msgID)
+	at.mu.Lock()
+	defer at.mu.Unlock()
+	s.mu.Lock()
+	s.listed = s.msgID == msgID
+	listed := s.listed
+	s.mu.Unlock()
+	if listed {
+		at.addLocked(msgID, s)
+	}
+}
+
+// closeCall closes a slot. From then on an ack or a response to it is unexpected.
+func (p *pending) closeCall(s *pendingCall) {
+	s.mu.Lock()
+	msgID, listed := s.msgID, s.listed
+	s.msgID, s.listed = "", false
+	s.mu.Unlock()
+	if listed {
+		p.close(msgID)
+	}
+}
+
+// take takes an ack or a response of an instance of this process, and reports whether the slot is still that of the
+// call.
+func (s *pendingCall) take(response *wire.Response) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.msgID != response.MsgID {
+		return false
+	}
+	if response.OpCode == wire.OpAck {
+		s.acknowledgeLocked(response)
+	} else {
+		s.respondLocked(response)
+	}
+	return true
 }
 
 // maxAcks bounds the memory for acks of one call.
@@ -71,6 +123,11 @@ func (s *pendingCall) expects(response *wire.Response) bool {
 func (s *pendingCall) acknowledge(ack *wire.Response) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.acknowledgeLocked(ack)
+	return true
+}
+
+func (s *pendingCall) acknowledgeLocked(ack *wire.Response) {
 	from := SenderOf(ack)
 	if len(s.acks) < maxAcks && !slices.Contains(s.acks, from) {
 		s.acks = append(s.acks, from)
@@ -78,7 +135,6 @@ func (s *pendingCall) acknowledge(ack *wire.Response) bool {
 	if s.upload != nil {
 		s.upload.acked(from, ack.Window)
 	}
-	return true
 }
 
 // unanswered returns the instances that have acked.
@@ -98,6 +154,10 @@ func (s *pendingCall) acked() bool {
 func (s *pendingCall) respond(response *wire.Response) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.respondLocked(response)
+}
+
+func (s *pendingCall) respondLocked(response *wire.Response) {
 	switch {
 	case s.response == nil:
 		s.response = response

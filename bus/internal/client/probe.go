@@ -233,15 +233,21 @@ func (s *pendingCall) isRemindable(left time.Duration) bool {
 	return s.upload == nil && left > remindedAfter && s.ackWait > 10*remindedAfter
 }
 
-// reminders are the message ids of calls to wake in the next round, and in the round after it. The calls may have
-// ended. The lock of the shard protects the reminders.
-type reminders struct{ next, later []string }
+// reminders are the calls to wake in the next round, and in the round after it. They may have ended. The lock of the
+// shard protects the reminders.
+type reminders struct{ next, later []reminded }
+
+// reminded is an attempt to call; its slot may be that of another one by now.
+type reminded struct {
+	call  *pendingCall
+	msgID string
+}
 
 // expect registers a call to wake.
-func (r *reminder) expect(id string) {
-	at := r.callers.shard(id)
+func (r *reminder) expect(call *pendingCall, msgID string) {
+	at := r.callers.shard(msgID)
 	at.mu.Lock()
-	at.reminders.later = append(at.reminders.later, id)
+	at.reminders.later = append(at.reminders.later, reminded{call, msgID})
 	at.mu.Unlock()
 	r.start()
 }
@@ -288,17 +294,17 @@ func (at *shard) remind() {
 	at.mu.Lock()
 	defer at.mu.Unlock()
 	due := at.reminders.next
-	for _, id := range due {
-		if waits, ok := at.slots[id].(*pendingCall); ok {
-			waits.remind()
-		}
+	for _, each := range due {
+		each.call.remind(each.msgID)
 	}
 	clear(due)
 	at.reminders = reminders{next: at.reminders.later, later: due[:0]}
 }
 
-func (s *pendingCall) remind() {
+func (s *pendingCall) remind(msgID string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.wakeLocked()
+	if s.msgID == msgID {
+		s.wakeLocked()
+	}
 }

@@ -87,17 +87,16 @@ func (c *Client) attempt(ctx context.Context, sent *Outgoing, ends time.Time) (*
 	if err := status.TooLate(ctx, sent.TimeBudget); err != nil {
 		return nil, err
 	}
-	waiting := c.pending.newCall(sent.sender(), c.config.AckWait)
+	waiting := c.pending.newCall(sent.sender(), sent.MsgID, c.config.AckWait)
 	waiting.subject, waiting.report, waiting.window = sent.Subject, c.broker.Report(), sent.Window
 	sent.waiting = waiting
-	c.pending.open(sent.MsgID, waiting)
 	response, err := c.sendAndAwait(ctx, sent, waiting, ends)
 	sent.waiting = nil
 	if err == nil && response.Stream != nil && waiting.incoming != nil {
 		waiting.incoming.follow(cmp.Or(sent.Caller, ctx), sent)
 		return response, nil
 	}
-	c.pending.close(sent.MsgID)
+	c.pending.closeCall(waiting)
 	if waiting.incoming != nil { // it began as the call ended
 		_ = waiting.incoming.reader.Close()
 		return response, err
@@ -122,7 +121,7 @@ func (c *Client) sendAndAwait(ctx context.Context, sent *Outgoing, waiting *pend
 			failed.Executed = status.ExecutedNo
 		}
 		c.left.add(sent.MsgID)
-		c.pending.close(sent.MsgID) // from now on an ack is unexpected
+		c.pending.closeCall(waiting) // from now on an ack is unexpected
 		c.cancelAll(ctx, sent.MsgID, waiting.unanswered())
 	} else if waiting.upload != nil {
 		c.cancelAll(ctx, sent.MsgID, waiting.idleTakers())
@@ -138,7 +137,7 @@ func (c *Client) await(ctx context.Context, sent *Outgoing, s *pendingCall, ends
 		outage = c.broker.GraceExpired()
 	}
 	if s.isRemindable(sent.TimeBudget) {
-		c.pending.reminder.expect(sent.MsgID)
+		c.pending.reminder.expect(s, sent.MsgID)
 		if s.awaitReminder(ctx) {
 			if response, err := c.outcome(s); response != nil || err != nil {
 				return response, err

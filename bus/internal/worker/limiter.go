@@ -3,6 +3,7 @@ package worker
 import (
 	"math"
 	"sync"
+	"sync/atomic"
 )
 
 // Limiter counts the calls and events in flight, limits how many of them run, and reports when the last one is done. A
@@ -14,18 +15,28 @@ import (
 // A call whose body, or whose response, is a stream may hold its slot for long. Such calls may use three quarters of
 // the limit, too, and those of one sender half of these. It is safe for concurrent use.
 type Limiter struct {
-	mu       sync.Mutex     // protects all below
-	limit    int            // number of slots; 0 for no limit
-	running  int            // calls and events that hold a slot
+	limit int           // number of slots; 0 for no limit
+	state atomic.Uint64 // running, inside and guarded: a call changes them at once, and without a lock
+
+	mu       sync.Mutex     // protects all below; while state is guarded, admission needs it
 	events   int            // events that hold a slot
 	waiting  int            // events without a slot
-	inside   int            // calls and events that are admitted or wait, and are not done
 	streams  int            // calls that stream
 	senders  map[string]int // calls that stream, by sender; without those that have none
 	closed   bool           // Close was called
-	drained  chan struct{}  // made by Close; closed when inside is 0
+	drained  chan struct{}  // made by Close; closed when no call or event is inside
 	notified bool           // drained is closed
 }
+
+// The parts of Limiter.state.
+const (
+	oneRunning = uint64(1)       // a call or an event holds a slot
+	oneInside  = uint64(1) << 31 // a call or an event is admitted or waits, and is not done
+	guarded    = uint64(1) << 62 // the limiter is closed, or an event waits
+)
+
+func running(state uint64) int { return int(state % oneInside) }
+func inside(state uint64) int  { return int(state &^ guarded / oneInside) }
 
 // Outcome is the decision of a Limiter.
 type Outcome int
@@ -42,29 +53,35 @@ func NewLimiter(limit int) *Limiter { return &Limiter{limit: limit} }
 
 // Acquire admits a call that cannot wait. An admitted call must Release its slot and then be Done.
 func (l *Limiter) Acquire() Outcome {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	switch {
-	case l.closed:
-		return Closed
-	case !l.hasSlotLocked():
-		return Full
+	for {
+		switch state := l.state.Load(); {
+		case state&guarded != 0:
+			return l.acquireGuarded()
+		case l.limit > 0 && running(state) >= l.limit:
+			return Full
+		case l.state.CompareAndSwap(state, state+oneRunning+oneInside):
+			return Admitted
+		}
 	}
-	l.inside++
-	l.running++
-	return Admitted
 }
 
-// hasSlotLocked reports whether a call may run.
-func (l *Limiter) hasSlotLocked() bool {
-	if l.limit == 0 {
-		return true
-	}
+// acquireGuarded admits a call beside events that wait: the last slot is for one of them while fewer than their share
+// run.
+func (l *Limiter) acquireGuarded() Outcome {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	slots := l.limit
 	if l.waiting > 0 && l.events < l.shareLocked() {
 		slots--
 	}
-	return l.running < slots
+	switch {
+	case l.closed:
+		return Closed
+	case l.limit > 0 && running(l.state.Load()) >= slots:
+		return Full
+	}
+	l.state.Add(oneRunning + oneInside)
+	return Admitted
 }
 
 // shareLocked returns how many events, and how many calls that stream, may run: all but a quarter of the limit.
@@ -110,7 +127,7 @@ func (l *Limiter) freeForEventsLocked() int {
 	if l.limit == 0 {
 		return math.MaxInt
 	}
-	return max(0, min(l.limit-l.running, l.shareLocked()-l.events))
+	return max(0, min(l.limit-running(l.state.Load()), l.shareLocked()-l.events))
 }
 
 // AcquireEvent admits an event. If there is no slot, or isTurn is false, the event counts as waiting: it must then
@@ -121,13 +138,12 @@ func (l *Limiter) AcquireEvent(isTurn bool) Outcome {
 	if l.closed {
 		return Closed
 	}
-	l.inside++
-	if !isTurn || l.freeForEventsLocked() == 0 {
+	l.state.Add(oneInside)
+	if !isTurn || !l.startEventLocked() {
 		l.waiting++
+		l.state.Or(guarded)
 		return Full
 	}
-	l.running++
-	l.events++
 	return Admitted
 }
 
@@ -135,66 +151,74 @@ func (l *Limiter) AcquireEvent(isTurn bool) Outcome {
 func (l *Limiter) StartEvent() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.freeForEventsLocked() == 0 {
+	if !l.startEventLocked() {
 		return false
 	}
-	l.waiting--
-	l.running++
-	l.events++
+	l.endWaitLocked()
 	return true
+}
+
+// startEventLocked gives a slot to an event, and reports whether there was one.
+func (l *Limiter) startEventLocked() bool {
+	for {
+		state := l.state.Load()
+		if l.freeForEventsLocked() == 0 {
+			return false
+		}
+		if l.state.CompareAndSwap(state, state+oneRunning) {
+			l.events++
+			return true
+		}
+	}
+}
+
+// endWaitLocked ends the wait of an event.
+func (l *Limiter) endWaitLocked() {
+	if l.waiting--; l.waiting == 0 && !l.closed {
+		l.state.And(^guarded)
+	}
 }
 
 // ReleaseEvent gives back the slot of an event.
 func (l *Limiter) ReleaseEvent() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.running--
 	l.events--
+	l.Release()
 }
 
 // AbandonEvent ends the wait of an event. The event is then done.
 func (l *Limiter) AbandonEvent() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.waiting--
-	l.inside--
+	l.endWaitLocked()
+	l.state.Add(^(oneInside - 1))
 	l.notifyDrainedLocked()
 }
 
 // AcquireNested admits a call that was made by a call inside this limiter, or inside another one of the connection. It
 // does so even after Close and at the limit.
-func (l *Limiter) AcquireNested() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.inside++
-	l.running++
-}
+func (l *Limiter) AcquireNested() { l.state.Add(oneRunning + oneInside) }
 
 // Release gives back a slot, before Done or while the call only waits.
-func (l *Limiter) Release() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.running--
-}
+func (l *Limiter) Release() { l.state.Add(^(oneRunning - 1)) }
 
 // Reacquire takes a slot again after Release, even at the limit.
-func (l *Limiter) Reacquire() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.running++
-}
+func (l *Limiter) Reacquire() { l.state.Add(oneRunning) }
 
 // Done ends a call or an event that has released its slot.
 func (l *Limiter) Done() {
+	if l.state.Add(^(oneInside - 1))&guarded == 0 {
+		return
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.inside--
 	l.notifyDrainedLocked()
 }
 
-// notifyDrainedLocked closes drained once inside is 0. AcquireNested may still admit calls afterwards.
+// notifyDrainedLocked closes drained once nothing is inside. AcquireNested may still admit calls afterwards.
 func (l *Limiter) notifyDrainedLocked() {
-	if l.closed && l.inside == 0 && !l.notified {
+	if l.closed && inside(l.state.Load()) == 0 && !l.notified {
 		l.notified = true
 		close(l.drained)
 	}
@@ -205,7 +229,8 @@ func (l *Limiter) notifyDrainedLocked() {
 func (l *Limiter) Close() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.closed || l.notified && l.inside > 0 {
+	l.state.Or(guarded)
+	if !l.closed || l.notified && inside(l.state.Load()) > 0 {
 		l.closed, l.notified, l.drained = true, false, make(chan struct{})
 		l.notifyDrainedLocked()
 	}
@@ -213,8 +238,7 @@ func (l *Limiter) Close() <-chan struct{} {
 }
 
 // Count returns the number of calls and events inside, and how many of them run.
-func (l *Limiter) Count() (inside, running int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.inside, l.running
+func (l *Limiter) Count() (admitted, executing int) {
+	state := l.state.Load()
+	return inside(state), running(state)
 }

@@ -33,7 +33,10 @@ const (
 
 // Run runs a job on another goroutine.
 func (p *Pool) Run(next Job) {
-	p.mu.Lock()
+	if !p.mu.TryLock() {
+		go p.run(next)
+		return
+	}
 	last := len(p.idle) - 1
 	if last < 0 {
 		p.mu.Unlock()
@@ -61,7 +64,9 @@ func (p *Pool) run(next Job) {
 
 // park makes a goroutine idle. It reports whether the goroutine is still needed.
 func (p *Pool) park(jobs chan Job) bool {
-	p.mu.Lock()
+	if !p.mu.TryLock() {
+		return false
+	}
 	defer p.mu.Unlock()
 	if p.closed || len(p.idle) >= maxIdle {
 		return false
