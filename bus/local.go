@@ -240,6 +240,7 @@ func (c *Conn) newRequest(to *destination, arguments any) (*clientCall, error) {
 		return to.request(arguments)
 	}
 	request := to.withBody(nil)
+	request.Near = true
 	if args, ok := arguments.(Args); ok {
 		arguments = map[string]any(args)
 	}

@@ -64,7 +64,14 @@ func (s service) New() *server.Incoming { return &s.conn.newServerCall().Incomin
 func (s service) Free(received *server.Incoming) {
 	in := callOf(received)
 	if in.endpoint().unseen && !in.seen.crashed && !in.escapes && !in.IsInParts() {
+		escaping := in.Escaping
+		if in.endpoint().mapped.Method.TakesContext {
+			escaping = nil
+		} else {
+			*escaping = server.Escaping{}
+		}
 		*in = serverCall{}
+		in.Escaping = escaping
 		s.conn.shared.spare.incoming.Put(in)
 	}
 }

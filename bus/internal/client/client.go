@@ -125,10 +125,12 @@ type Outgoing struct {
 	Values  any               // for Deliver alone
 	Caller  context.Context   //nolint:containedctx // ends a response that is a stream; nil for the context of Call
 
+	Near      bool // an instance of this process probably serves it
 	Local     bool // the latest attempt stayed in the process
 	NotServed bool // the response is made by Config.NotServed, and not by an instance
 
-	// the subject on which the broker reports that no instance subscribes; it ends with the message id
+	// the subject on which the broker reports that no instance subscribes; it ends with the message id, and is "" until
+	// the broker needs it if an instance is near
 	reply   string
 	waiting *pendingCall // the slot of the attempt; nil without a waiting caller
 }
@@ -191,7 +193,12 @@ func (c *Client) prepare(ctx context.Context, request *Outgoing) (err error) {
 // setAttemptHeaders sets what differs between the attempts of a request: the message id, the reply subject and the time
 // budget.
 func (c *Client) setAttemptHeaders(request *Outgoing, ends time.Time) {
-	request.reply, request.MsgID = c.newReply()
+	if request.Near {
+		id := newID()
+		request.reply, request.MsgID = "", string(id[:])
+	} else {
+		request.reply, request.MsgID = c.newReply()
+	}
 	request.TimeBudget = time.Until(ends).Truncate(time.Millisecond)
 }
 
@@ -241,6 +248,9 @@ func (c *Client) send(ctx context.Context, request *Outgoing) error {
 	if delivered, err := c.config.Deliver(ctx, request); delivered || err != nil {
 		return err
 	}
+	if request.reply == "" {
+		request.reply = c.response + "." + request.MsgID
+	}
 	if request.waiting != nil {
 		c.pending.list(request.waiting, request.MsgID)
 	}
@@ -260,14 +270,19 @@ func (c *Client) Publish(ctx context.Context, request *Outgoing) error {
 	return err
 }
 
-// newReply returns a reply subject and its last token, which is the message id: 26 characters with 130 random bits.
-func (c *Client) newReply() (reply, msgID string) {
+// newID returns a message id: 26 characters with 130 random bits.
+func newID() (id [26]byte) {
 	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
-	var id [26]byte
 	_, _ = rand.Read(id[:]) // it never fails
 	for i, random := range id {
 		id[i] = alphabet[random%32]
 	}
+	return id
+}
+
+// newReply returns a reply subject and its last token, which is a message id.
+func (c *Client) newReply() (reply, msgID string) {
+	id := newID()
 	buffer := make([]byte, 0, 256)
 	buffer = append(append(append(buffer, c.response...), '.'), id[:]...)
 	reply = string(buffer)

@@ -177,21 +177,14 @@ func (r *Inflight) remove(s *Escaping) {
 // cancel ends the context of a request of a connection.
 func (r *Inflight) cancel(owner any, key RequestKey) {
 	shard := r.shard(key.MsgID)
-	if found := shard.find(owner, key); found != nil {
-		found.Handler.End(status.ErrCallerLeft, false)
-	}
-}
-
-// find returns a request of a connection, nil if there is none.
-func (shard *inflightShard) find(owner any, key RequestKey) *Escaping {
 	shard.mu.Lock()
-	defer shard.mu.Unlock()
+	defer shard.mu.Unlock() // the memory of a request that is removed may be that of another one
 	for _, each := range shard.requests {
 		if each.Handler.Owner == owner && each.Read.MsgID == key.MsgID && KeyOf(&each.Read) == key {
-			return each
+			each.Handler.End(status.ErrCallerLeft, false)
+			return
 		}
 	}
-	return nil
 }
 
 // Count returns the number of requests of a connection.

@@ -126,7 +126,8 @@ type Incoming struct {
 	stream  *streaming     // nil unless the request comes in parts, or the response is a stream
 }
 
-// Escaping is the memory that a handler may keep after its return, and so is not reused: the context, and the request.
+// Escaping is the memory that a handler may keep after its return if it takes a context: the context, and the request.
+// It is not reused then.
 type Escaping struct {
 	Handler callctx.Handler
 	Read    wire.Request
@@ -135,9 +136,11 @@ type Escaping struct {
 	place  int                              // index in the shard of Inflight
 }
 
-// Reset prepares an Incoming for a request, which is then parsed into Read.
+// Reset prepares an Incoming for a request, which is then parsed into Read. Escaping is nil or unused.
 func (in *Incoming) Reset() {
-	in.Escaping = new(Escaping)
+	if in.Escaping == nil {
+		in.Escaping = new(Escaping)
+	}
 	in.Request = &in.Read
 	in.Request.Header = in.fields[:0]
 }
