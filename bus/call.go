@@ -64,7 +64,7 @@ func (c *Conn) Call(ctx context.Context, address string, arguments, result any) 
 	if err != nil {
 		return err
 	}
-	defer c.reuse(request)
+	defer c.reuse(request, response)
 	if request.local.answeredBy(response) {
 		if result != nil {
 			reflect.ValueOf(result).Elem().Set(request.local.results)
@@ -241,13 +241,16 @@ func misfit(response *wire.Response, err error, expected any) *Error {
 	return failed
 }
 
-// reuse takes back an answered request once its results are read. An answered call thereby leaves its memory to a later
-// one, which saves the garbage collector a good part of its work. Memory that code outside this package may have kept
-// is not used again: the context of a handler with its request, an answer that came over the broker, and the exchange
-// of a call that a user's interceptor has seen.
-func (c *Conn) reuse(answered *clientCall) {
+// reuse takes back an answered request and its response once the results are read. An answered call thereby leaves its
+// memory to a later one, which saves the garbage collector a good part of its work. Memory that code outside this
+// package may have kept is not used again: the exchange of a call that a user's interceptor has seen. An error response
+// is not used again, either, and one of this process belongs to its handler.
+func (c *Conn) reuse(answered *clientCall, response *wire.Response) {
 	if !answered.reusable || len(c.config.observers)+len(c.config.interceptors) > 0 {
 		return
+	}
+	if answered.callee == nil && response.Status < http.StatusBadRequest {
+		c.broker.FreeResponse(response)
 	}
 	if answered.local != nil {
 		*answered.local = localValues{}

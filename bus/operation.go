@@ -69,7 +69,7 @@ func (o Operation[Arguments, Results]) Call(ctx context.Context, arguments Argum
 	if err != nil {
 		return Response[Results]{}, o.explain(ctx, err)
 	}
-	defer o.conn.reuse(request)
+	defer o.conn.reuse(request, response)
 	if request.local.answeredBy(response) {
 		return Response[Results]{Host: response.FromHost, ID: response.FromID, Status: response.Status, Results: *results},
 			nil
