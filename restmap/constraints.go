@@ -109,6 +109,12 @@ func (p *input) sent(in reflect.Value, request *Request) (members map[string]any
 	for _, parameter := range p.parameters {
 		members[parameter.name] = asJSON(in.FieldByIndex(parameter.index))
 	}
+	for _, missing := range p.defaults { // null is not missing: it is zero
+		name := p.endpoint.Method.Args[missing.Index].Name
+		if value, given := members[name]; given && value == nil {
+			members[name] = asJSON(in.Field(missing.Index))
+		}
+	}
 	return members, err
 }
 
