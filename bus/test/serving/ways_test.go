@@ -227,6 +227,8 @@ func TestWays_Texts(t *testing.T) {
 		{"nested", "v.name=&v.any=5", "", `"any":5`},
 		{"text-pointer", "v=", `""`, `""`},
 		{"big", "v=1e3", `1e3`, `1000`},
+		{"duration", "v=1e3", `1e3`, `1000`},
+		{"duration", "v=1.0", `1.0`, `1`},
 		{"uint-large", "v=-0", `-0`, `0`},
 		{"int-small", "v=-0", `-0`, `0`},
 		{"map", "v[a]=5", "", "write v.a"},
