@@ -112,6 +112,7 @@ func (b bridge) Extension(name string, open func() feature.Extension) feature.Ex
 func (b bridge) Base() context.Context  { return b.conn.life.base }
 func (b bridge) IsClosing() bool        { return b.conn.isClosing() }
 func (b bridge) IsStrict() bool         { return b.conn.config.strict }
+func (b bridge) Shared() *sync.Map      { return b.conn.config.shared }
 func (b bridge) Description() string    { return b.conn.config.description }
 func (b bridge) Broker() *natsconn.Conn { return b.conn.broker }
 func (b bridge) Client() *client.Client { return b.conn.client }

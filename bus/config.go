@@ -37,6 +37,7 @@ type connectConfig struct {
 	checkCircuit    func(error)                // receives differences between the transports; nil: no check
 	checkResponse   func(*testbroker.Response) // nil: no check
 	strict          bool                       // services refuse unknown arguments
+	shared          *sync.Map                  // of the connections of a test's bus; nil outside of tests
 	handlerLimit    int
 	messageLimit    int // bytes
 	ackWait         time.Duration

@@ -50,7 +50,7 @@ func WithBroker(broker nats.InProcessConnProvider) ConnectOption {
 	return func(c *connectConfig) {
 		ofTest, isOfTest := broker.(testbroker.Broker)
 		if isOfTest {
-			broker, c.strict = ofTest.InProcessConnProvider, ofTest.Strict
+			broker, c.strict, c.shared = ofTest.InProcessConnProvider, ofTest.Strict, ofTest.Shared
 			c.checkCircuit, c.checkResponse = ofTest.ReportDifference, ofTest.CheckResponse
 		}
 		value := reflect.ValueOf(broker)

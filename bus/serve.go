@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/busline/busline/bus/internal/feature"
 	"github.com/busline/busline/bus/internal/natsconn"
@@ -99,8 +100,13 @@ func (c *Conn) Handle(method, path string, handler http.Handler, options ...Hand
 	if err := c.register([]*endpoint{planned}); err != nil {
 		return fmt.Errorf("handle %s %s on %s: %w", method, path, c.host, err)
 	}
-	if warning := unmeantPath(method, path, handler); warning != "" && !c.registry.servesBelow(planned.Port, path) {
-		c.logger.Warn().Msg(warning)
+	if warning := unmeantPath(method, path, handler); warning != "" {
+		timer := time.AfterFunc(compareAfter, func() { // what is below may be registered next
+			if !c.registry.servesBelow(planned.Port, path) {
+				c.log(c.logger.Warn(), warning)
+			}
+		})
+		context.AfterFunc(c.life.base, func() { timer.Stop() })
 	}
 	return nil
 }

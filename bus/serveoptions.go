@@ -199,9 +199,22 @@ func RPCAndREST() MethodOption {
 	return methodOption(func(c *methodConfig) { c.MethodOptions.Both = true })
 }
 
-// RPC serves a method as RPC although it is named like REST, such as Read(id int) (book Book). Without this option that
-// is an error, as its author may have meant httpResponseBody. An interface with a generated client says so in the
-// comment of the method, with //busline:route POST /read. Default: by the names of the method and its arguments.
+// RPC serves a method as RPC although it is nearly REST, such as Read(id int) (book Book). Without this option that
+// is an error, as its author may have meant httpResponseBody; [Path] and [HTTPMethod] say what is meant, too. An
+// interface with a generated client says so in the comment of the method, with //busline:route POST /read. Default: by
+// the names of the method and its arguments.
+//
+// These methods are nearly REST. What is said of Read holds for Get and Load, what is said of Update for Patch and
+// Delete, and a noun may follow a verb that is not alone:
+//
+//   - a verb with an argument such as requestBody, reqBody or httpBody, or a result such as responseBody, statusCode or
+//     httpStatus, in any case and with underscores
+//   - Read alone, whose only argument is id, with one result
+//   - Read of one argument that is written as text, with a struct as its one result
+//   - List with a list of structs as its one result
+//   - Create of a struct
+//   - Update of an argument that is written as text, and a struct
+//   - Delete alone, whose only argument is id, without a result
 func RPC() MethodOption {
 	return methodOption(func(c *methodConfig) { c.MethodOptions.RPC = true })
 }

@@ -174,6 +174,7 @@ type misfits interface {
 	Twice(_ linked, _ linked) (_ linked)
 	Rivals(_ rivals)
 	EmbeddedRivals(_ []embeddedRivals)
+	OmittedEmbedded(_ omittedEmbedded)
 	Hiding(_ []struct{ A hiding })
 }
 
@@ -223,6 +224,9 @@ type (
 		rivals
 
 		ID int
+	}
+	omittedEmbedded struct {
+		PageLimit `json:",omitzero"`
 	}
 	// endless points to itself, which is legal.
 	endless *endless
@@ -279,6 +283,9 @@ func TestMisfits(t *testing.T) {
 		"Hiding": `argument 1 cannot be encoded as JSON: fields PageLimit.Limit and Quota.Most of reflectapi_test.hiding hide each other, as both are "limit" in JSON: ` +
 			`give one of them another json tag, or give the embedded reflectapi_test.Quota a json tag`,
 		"EmbeddedRivals": `argument 1 cannot be encoded as JSON: fields ID and Other of reflectapi_test.rivals are both "ID" in JSON: give one of them another json tag`,
+		"OmittedEmbedded": "argument 1 cannot be encoded as JSON: field reflectapi_test.omittedEmbedded.PageLimit: " +
+			"the json option omitzero is not for an embedded struct, whose fields are members in its place: " +
+			`write json:",inline" or no json tag`,
 	}
 	_, err := reflectapi.DescribeAs(reflect.TypeFor[misfits](), struct{ misfits }{})
 	if err == nil {

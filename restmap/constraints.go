@@ -109,6 +109,12 @@ func (p *input) sent(in reflect.Value, request *Request) (members map[string]any
 	for _, parameter := range p.parameters {
 		members[parameter.name] = asJSON(in.FieldByIndex(parameter.index))
 	}
+	for _, missing := range p.defaults { // null is not missing: it is zero
+		name := p.endpoint.Method.Args[missing.Index].Name
+		if value, given := members[name]; given && value == nil {
+			members[name] = asJSON(in.Field(missing.Index))
+		}
+	}
 	return members, err
 }
 
@@ -213,14 +219,16 @@ func (f *form) addPresent(members map[string]any, filled reflect.Value, text, pl
 	for _, name := range slices.Sorted(maps.Keys(values)) { // JSON before the parts that change it
 		argument, behind, dotted := strings.Cut(name, ".")
 		texts := values[name]
+		field, isField := f.fields[argument]
 		switch _, known := read[argument]; {
-		case !known || !f.fields[argument].isGiven(place, name, texts):
+		case !isField:
+			members[argument] = texts[0] // an argument that is missing may be meant
+		case !known || !field.isGiven(place, name, texts):
 		case dotted:
-			members[argument] = withPart(members[argument], read[argument], strings.Split(behind, "."),
-				f.fields[argument].formPart)
+			members[argument] = withPart(members[argument], read[argument], strings.Split(behind, "."), field.formPart)
 		default:
 			members[argument] = read[argument]
-			if written, ok := writtenAsJSON(texts); ok && !isText(f.fields[argument].typ) {
+			if written, ok := writtenAsJSON(texts); ok && !isText(field.typ) {
 				members[argument] = written
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -154,6 +155,11 @@ func (e *InputError) Error() string { return e.Detail }
 
 // StatusCode returns the HTTP status.
 func (e *InputError) StatusCode() int { return e.Status }
+
+// NamesUnknown reports whether the request names what the endpoint does not read.
+func (e *InputError) NamesUnknown() bool {
+	return slices.ContainsFunc(e.Arguments, func(a ArgumentError) bool { return strings.HasPrefix(a.Detail, unknownName) })
+}
 
 // ArgumentError is an error in one argument.
 type ArgumentError struct {

@@ -149,14 +149,15 @@ func (d *formDecoding) setPart(name string, field formField, behind string, text
 	argument, _, _ := strings.Cut(name, ".")
 	part, way, known, err := field.follow(argument, behind, &d.lists)
 	isEmpty := strings.Join(texts, "") == ""
-	switch mistake := field.miscased(behind); {
+	switch stranger, among := field.unknownIn(behind); {
 	case err != nil:
 		d.reject(name, err.Error())
 		return
 	case !known && len(d.errs) >= maxReported:
 		return
 	case !known:
-		d.reject(name, cmp.Or(mistake, unknownName+cmp.Or(d.form.elsewhere(name), part.known(argument))))
+		d.reject(name, cmp.Or(miscased(stranger, among), unknownName+cmp.Or(d.form.elsewhere(name),
+			otherName(stranger, among), "; write "+argument)))
 		return
 	case part.typ.Kind() == reflect.Pointer && isEmpty && !part.keyed && !takesEmpty(part.typ):
 		return
@@ -246,22 +247,24 @@ func (d *formDecoding) unknown(argument, name string) {
 	case d.form.elsewhere(name) != "":
 		d.reject(name, unknownName+d.form.elsewhere(name))
 	case d.form.strict:
-		d.reject(name, unknownName+d.form.known())
+		d.reject(name, unknownName+otherName(argument, d.form.names()))
 	case len(d.misspelt) < maxReported:
-		if hint := cmp.Or(didYouMean(argument, d.form.fields), didYouMean(argument, d.form.short)); hint != "" {
+		if hint := didYouMean(argument, d.form.names()); hint != "" {
 			d.misspelt = append(d.misspelt, argument+hint)
 		}
 	}
 }
 
-// known lists the names that there are.
-func (f *form) known() string {
-	if len(f.fields) == 0 {
-		return ""
+// names returns the first names that there are.
+func (f *form) names() map[string]bool {
+	names := make(map[string]bool)
+	for name := range f.fields {
+		names[name] = true
 	}
-	names := slices.AppendSeq(slices.Collect(maps.Keys(f.fields)), maps.Keys(f.short))
-	slices.Sort(names)
-	return "; known are " + strings.Join(names, ", ")
+	for name := range f.short {
+		names[name] = true
+	}
+	return names
 }
 
 // withoutBrackets says what to write for a name with brackets, such as tags[], m[a] and lines[0][sku].
@@ -296,14 +299,6 @@ func (f *form) elsewhere(name string) string {
 		return ""
 	}
 	return "; write " + strings.Join(paths, " or ")
-}
-
-// known lists the names that there are after a dot.
-func (p formPart) known(argument string) string {
-	if len(p.parts) == 0 {
-		return "; write " + argument
-	}
-	return "; known are " + strings.Join(slices.Sorted(maps.Keys(p.parts)), ", ")
 }
 
 // set sets a field without gorilla/schema.

@@ -225,9 +225,9 @@ func walk(v reflect.Value, way []step) (reflect.Value, error) {
 	return v, nil
 }
 
-// miscased returns what is wrong with the names after an argument's dot, if one differs from a known one only in case;
-// "" if none does.
-func (p formPart) miscased(behind string) string {
+// unknownIn returns the first of the names after an argument's dot that is not known, and the names that are known
+// there; "" if all are known.
+func (p formPart) unknownIn(behind string) (stranger string, among map[string]formPart) {
 	at := p
 	for name := range strings.SplitSeq(behind, ".") {
 		next, known := at.parts[name]
@@ -237,10 +237,10 @@ func (p formPart) miscased(behind string) string {
 		case at.indexed:
 			at.indexed = false
 		default:
-			return miscased(name, at.parts)
+			return name, at.parts
 		}
 	}
-	return ""
+	return "", nil
 }
 
 // indivisible says what to send instead of a name with a dot after this part. After a plain value no names are known,

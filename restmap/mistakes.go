@@ -157,7 +157,7 @@ func (r *mistakeReader) unknown(name string, members map[string]schema.JSONMembe
 	mistake, hint := miscased(name, members), cmp.Or(insideOf(name, members), didYouMean(name, members))
 	switch {
 	case mistake != "" || r.strict:
-		r.add(cmp.Or(mistake, unknownName+hint))
+		r.add(cmp.Or(mistake, unknownName+cmp.Or(hint, otherName(name, members))))
 	case hint != "" && len(r.misspelt) < maxReported:
 		r.misspelt = append(r.misspelt, &strictjson.Error{Pointer: string(r.StackPointer()), Detail: hint})
 	}
@@ -222,4 +222,12 @@ func didYouMean[V any](name string, known map[string]V) string {
 		return ""
 	}
 	return similar.DidYouMean(name, slices.Sorted(maps.Keys(known)))
+}
+
+// otherName says which known name is meant by an unknown one, or else which there are; nothing if there are none.
+func otherName[V any](name string, known map[string]V) string {
+	if hint := didYouMean(name, known); hint != "" || len(known) == 0 {
+		return hint
+	}
+	return "; known are " + strings.Join(slices.Sorted(maps.Keys(known)), ", ")
 }

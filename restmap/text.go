@@ -212,7 +212,7 @@ func setKind(v reflect.Value, text string) error {
 func setDuration(v reflect.Value, text string) error {
 	d, err := time.ParseDuration(text)
 	if err != nil {
-		nanoseconds, err := strconv.ParseInt(text, 10, 64)
+		nanoseconds, err := strconv.ParseInt(plainInteger(text), 10, 64)
 		if err != nil {
 			return errors.New("expects a duration such as 1.5s, or a number of nanoseconds")
 		}

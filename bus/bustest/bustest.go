@@ -24,6 +24,7 @@ package bustest
 import (
 	"context"
 	"crypto/rand"
+	"sync"
 	"testing"
 	"time"
 
@@ -52,6 +53,7 @@ type Bus struct {
 	checks   bool           // connections check the short circuit
 	answers  *responseCheck // nil if connections may send wrong responses
 	lenient  bool           // services ignore unknown arguments
+	shared   sync.Map       // what connections know of each other
 }
 
 // New starts a broker in this process, which is stopped when the test ends. The options are those of the broker, say
@@ -126,7 +128,7 @@ func (b *Bus) Options() []bus.ConnectOption {
 
 // testBroker returns the broker for connections.
 func (b *Bus) testBroker() testbroker.Broker {
-	ofTest := testbroker.Broker{InProcessConnProvider: b.provider, Strict: !b.lenient}
+	ofTest := testbroker.Broker{InProcessConnProvider: b.provider, Strict: !b.lenient, Shared: &b.shared}
 	if b.checks {
 		ofTest.ReportDifference = func(difference error) { Reporter(b.t).Error(difference) }
 	}

@@ -83,11 +83,12 @@ func (s *sources) eventOf(by publication, name eventName, r *http.Request) (mess
 		return message{}, status.NotRun(http.StatusUnsupportedMediaType, nil,
 			"content type %q: send the arguments as application/json", contentType)
 	}
-	arguments, err := described.Mapped().Decode(&restmap.Request{Method: http.MethodPost,
-		ContentType: contentType, Body: body})
+	request := &restmap.Request{Method: http.MethodPost, ContentType: contentType, Body: body}
+	arguments, err := described.Mapped().Decode(request)
 	if err != nil {
 		return message{}, feature.Bus.Unsent(err)
 	}
+	s.warnOfMisspelt(name, request)
 	event := message{}
 	if by.key != "" {
 		if event.key, err = newEventKey(arguments.Type(), by.key).of(address, arguments.Interface()); err != nil {

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/nats-io/nats.go"
-	"github.com/rs/zerolog"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/internal/client"
@@ -20,6 +19,7 @@ import (
 	"github.com/busline/busline/bus/internal/status"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/reflectapi/similar"
+	"github.com/busline/busline/restmap"
 )
 
 // Event is one event of a publisher, with its arguments as a Go type. It is safe for concurrent use.
@@ -112,7 +112,10 @@ func (e Event[Arguments]) message(arguments Arguments) (message, error) {
 	if err != nil {
 		return message{}, feature.Bus.Unsent(err)
 	}
-	return message{request, key}, nil
+	if reflect.TypeFor[Arguments]().Kind() != reflect.Struct {
+		err = e.of.sources.checkArguments(request.Outgoing())
+	}
+	return message{request, key}, err
 }
 
 // Outcomes publishes the event when the sequence is ranged over, once for each range. It waits until the event is
@@ -138,10 +141,11 @@ func (e Event[Arguments]) Outcomes(ctx context.Context, arguments Arguments) ite
 
 // Publish publishes an event by its address, "https://orders.example:417/on-ordered", at most once, like
 // [Event.Publish]. The arguments are those of Call of bus.Conn. Publish never stores the event, so services that
-// subscribe with [Durable] do not get it: use [NewPublisher] with that option for them. An event that
-// the publisher of this connection does not have, with almost the name of one that it has, is logged as a warning, and
-// refused on a bus of bustest. It is safe for concurrent
-// use.
+// subscribe with [Durable] do not get it: use [NewPublisher] with that option for them. It is safe for concurrent use.
+//
+// Names that the publisher of this connection does not have, of the event or of arguments, are logged as warnings if
+// they resemble those that it has. On a bus of bustest they are refused, with status 400, if any connection of the bus
+// has the publisher or, for arguments, subscribes to the event.
 func Publish(ctx context.Context, conn *bus.Conn, address string, arguments any) error {
 	if conn == nil {
 		return feature.Bus.NoConnection(address)
@@ -161,7 +165,7 @@ func Publish(ctx context.Context, conn *bus.Conn, address string, arguments any)
 	return s.send(ctx, message{request: request}, nil)
 }
 
-// checkByAddress returns an error for an address that is not that of an event, and for one that looks misspelt.
+// checkByAddress returns an error for an address that is not that of an event, and for names that look misspelt.
 func (s *sources) checkByAddress(address string, request *client.Outgoing) error {
 	switch {
 	case request.Address.Port != subject.EventPort:
@@ -169,34 +173,62 @@ func (s *sources) checkByAddress(address string, request *client.Outgoing) error
 			address, subject.EventPort, subject.EventPort)
 	case request.Method != http.MethodPost:
 		return status.NotRun(http.StatusBadRequest, nil, "the event %s is published with POST: leave the method out", address)
-	default:
-		return s.misspelt(request.Address)
 	}
+	if err := s.checkName(request.Address); err != nil {
+		return err
+	}
+	return s.checkArguments(request)
 }
 
-// misspelt returns an error, or logs a warning, for an event that a publisher of this connection does not have, and
-// that resembles one that it has.
-func (s *sources) misspelt(address subject.Address) error {
-	meant := ""
-	if event := strings.TrimPrefix(address.Path, "/"); s.publicationOf(address.Host, event).publisher == nil {
-		var names []string
-		for _, each := range s.publishes() {
-			if each.Publisher == address.Host {
-				names = append(names, each.Event)
-			}
-		}
-		meant = similar.DidYouMean(event, names)
+// checkName returns an error, or logs a warning, for an event that its publisher is not known to have, and that
+// resembles one that it has.
+func (s *sources) checkName(address subject.Address) error {
+	if s.knownPublication(eventName{address.Host, address.Path}).publisher != nil {
+		return nil
 	}
+	meant := similar.DidYouMean(strings.TrimPrefix(address.Path, "/"), s.knownEvents(address.Host))
 	switch {
 	case meant == "":
 		return nil
 	case s.IsStrict():
 		return status.NotRun(http.StatusBadRequest, nil, "%s publishes no event at %s%s", address.Host, address.Path, meant)
 	}
-	text := fmt.Sprintf("an event is published by hand that the publisher of %s does not have: %s%s", address.Host,
-		address.Path, meant)
-	s.Log(s.LimitedLine(zerolog.WarnLevel, text), text)
+	s.warn(fmt.Sprintf("an event is published by hand that the publisher of %s does not have: %s%s", address.Host,
+		address.Path, meant))
 	return nil
+}
+
+// checkArguments returns an error for arguments that the event is not known to have, or logs a warning if they resemble
+// those that it has.
+func (s *sources) checkArguments(event *client.Outgoing) error {
+	name := eventName{event.Address.Host, event.Address.Path}
+	var described *handledEvent
+	if by := s.knownPublication(name).publisher; by != nil {
+		described = by.described[name]
+	}
+	if described == nil && s.IsStrict() {
+		shared, _ := s.Shared().Load(subscribed(name))
+		described, _ = shared.(*handledEvent)
+	}
+	if described == nil {
+		return nil
+	}
+	_, query, _ := strings.Cut(event.Target, "?")
+	request := &restmap.Request{Method: http.MethodPost, Query: query, ContentType: event.Header.Get("Content-Type"),
+		Body: event.Body}
+	_, err := described.Mapped().Decode(request)
+	s.warnOfMisspelt(name, request)
+	if unfit, ok := errors.AsType[*restmap.InputError](err); ok && unfit.NamesUnknown() && s.IsStrict() {
+		return feature.Bus.Unsent(err)
+	}
+	return nil
+}
+
+// warnOfMisspelt logs the arguments of an event that were ignored although they may be meant for others.
+func (s *sources) warnOfMisspelt(name eventName, request *restmap.Request) {
+	for _, argument := range request.Misspelt {
+		s.warn(fmt.Sprintf("event %s of %s has no argument %s", name.path, name.host, argument))
+	}
 }
 
 // send sends an event to the broker and returns when the broker has it. No caller waits for answers: the acks and

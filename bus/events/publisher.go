@@ -94,6 +94,10 @@ func NewPublisher(conn *bus.Conn, host string, options ...PublishOption) (*Publi
 		return nil, feature.Bus.Unsent(err)
 	}
 	publisher := &Publisher{conn: conn, host: host}
+	if conn != nil {
+		publisher.sources = sourcesOf(conn)
+		config.handlers.SetStrict(publisher.sources.IsStrict())
+	}
 	if err := publisher.describe(config); err != nil {
 		return nil, feature.Bus.Error(status.NotRun(http.StatusBadRequest, err, "events of %s: %s", host, err))
 	}
@@ -116,7 +120,6 @@ func NewPublisher(conn *bus.Conn, host string, options ...PublishOption) (*Publi
 
 // open makes a publisher known to its connection.
 func (p *Publisher) open(config *publishConfig) error {
-	p.sources = sourcesOf(p.conn)
 	// Permissions may be called before the first event is published
 	p.sources.NoteCallee(subject.Address{Host: p.host, Port: subject.EventPort})
 	p.sources.NoteRule(p.access)

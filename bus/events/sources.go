@@ -3,6 +3,7 @@ package events
 import (
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -37,6 +38,7 @@ type sources struct {
 	readers   []eventReader              // of stored events, in the order of Subscribe
 	checks    map[string]*publisherCheck // of the publishers of stored events
 	unstored  map[unstored]time.Time     // when a subscriber asked last for an event that should be stored
+	warned    []string                   // what warn has logged
 }
 
 // sourcesOf returns the extension of a connection.
@@ -58,6 +60,9 @@ func (s *sources) addHandled(events []*handledEvent) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.handled = append(s.handled, events...)
+	for _, each := range events {
+		s.share(subscribed{each.Routed().Source, each.Routed().Path}, each)
+	}
 }
 
 // subscriptions returns the events that are handled.
@@ -215,6 +220,7 @@ func (s *sources) publish(of *Publisher, path, key string) {
 	name := eventName{of.host, path}
 	if known := s.published[name].publisher; known == nil || known.store == nil || of.store != nil {
 		s.published[name] = publication{of, key}
+		s.share(name, publication{of, key})
 	}
 }
 
@@ -229,4 +235,61 @@ func (s *sources) publicationOf(host, event string) publication {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.published[eventName{host, "/" + event}]
+}
+
+// The publisher and the subscribers of an event know its name and its arguments. Without a test that is only the own
+// connection; the connections of a test's bus share what they know.
+
+// subscribed is the key of an event that a connection of a test's bus subscribes to. An eventName is that of one that
+// is published.
+type subscribed eventName
+
+// share has the other connections of a test's bus know an event.
+func (s *sources) share(key, value any) {
+	if s.IsStrict() {
+		s.Shared().Store(key, value)
+	}
+}
+
+// knownPublication returns how an event is published, the zero value if that is not known.
+func (s *sources) knownPublication(name eventName) publication {
+	by := s.publicationOf(name.host, strings.TrimPrefix(name.path, "/"))
+	if by.publisher == nil && s.IsStrict() {
+		shared, _ := s.Shared().Load(name)
+		by, _ = shared.(publication)
+	}
+	return by
+}
+
+// knownEvents returns the names of the events that a host is known to publish.
+func (s *sources) knownEvents(host string) (names []string) {
+	note := func(key, _ any) bool {
+		if name, isPublished := key.(eventName); isPublished && name.host == host {
+			names = append(names, strings.TrimPrefix(name.path, "/"))
+		}
+		return true
+	}
+	if s.IsStrict() {
+		s.Shared().Range(note)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name := range s.published {
+		note(name, nil)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// maxWarned bounds the misspelt names that are logged.
+const maxWarned = 20
+
+// warn logs a sentence once.
+func (s *sources) warn(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.warned) < maxWarned && !slices.Contains(s.warned, text) {
+		s.warned = append(s.warned, text)
+		s.Log(s.logger.Warn(), text)
+	}
 }

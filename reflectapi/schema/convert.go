@@ -93,6 +93,7 @@ func (c *converter) convertValue(in *jsonschema.Schema, t reflect.Type) *Schema 
 	c.array(in, out, t)
 	c.object(in, out, t)
 	c.limits(in, out)
+	c.checkHeld(in, out, t)
 	widths(out, t)
 	c.checkSatisfiable(out, t)
 	c.values(in, out, t)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"reflect"
 	"slices"
+	"strings"
 
 	jsonv2 "github.com/go-json-experiment/json"
 
@@ -188,9 +189,30 @@ func refusedByCodec(t reflect.Type) string {
 	if readsItself(t) {
 		return ""
 	}
+	for f := range t.Fields() {
+		if option := embeddedOption(f); option != "" {
+			return fmt.Sprintf("field %v.%s: the json option %s is not for an embedded struct, whose fields are members in its "+
+				`place: write json:",inline" or no json tag`, t, f.Name, option)
+		}
+	}
 	err := strictjson.Unmarshal([]byte("{}"), reflect.New(t).Interface())
 	if semantic, ok := errors.AsType[*jsonv2.SemanticError](err); ok && semantic.Err != nil {
 		return fmt.Sprintf("%v is refused by the JSON codec: %v", t, semantic.Err)
+	}
+	return ""
+}
+
+// embeddedOption returns an option in the json tag of an embedded struct that the codec refuses there, "" for none.
+func embeddedOption(f reflect.StructField) string {
+	name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+	if !f.Anonymous || name != "" || gotype.Base(f.Type).Kind() != reflect.Struct {
+		return ""
+	}
+	for option := range strings.SplitSeq(options, ",") {
+		kind, _, _ := strings.Cut(option, ":")
+		if slices.Contains([]string{"omitempty", "omitzero", "string", "case", "format"}, kind) {
+			return option
+		}
 	}
 	return ""
 }

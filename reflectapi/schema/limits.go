@@ -3,6 +3,7 @@ package schema
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"math/big"
 	"reflect"
 	"slices"
@@ -105,6 +106,38 @@ func plainJSON(value any) (plain any) {
 		return value
 	}
 	return exact(plain)
+}
+
+// checkHeld finds whole numbers in limits that a float type does not hold: a value is rounded before it is compared,
+// and could pass a limit that it breaks. Other decimals are compared as they are written.
+func (c *converter) checkHeld(in *jsonschema.Schema, out *Schema, t reflect.Type) {
+	if t == nil || t.Kind() != reflect.Float32 && t.Kind() != reflect.Float64 {
+		return
+	}
+	check := func(limit string, n Number) {
+		if near, held := nearest(n.Rational(), t); !held {
+			c.failf("%s: a %v does not hold this number: the nearest is %s", limit, t, near)
+		}
+	}
+	check(limitText("minimum", out.Minimum, out.ExclusiveMinimum), out.Minimum)
+	check(limitText("maximum", out.Maximum, out.ExclusiveMaximum), out.Maximum)
+	check("multipleOf="+string(out.MultipleOf), out.MultipleOf)
+	for _, value := range append(slices.Clone(in.Enum), in.Const) {
+		check(fmt.Sprintf("enum=%v", value), Number(fmt.Sprint(value)))
+	}
+}
+
+// nearest returns the number of a float type that is nearest to another one, and whether it is that number. A decimal
+// counts as held, and so does what a float of the type is written as: 1e23.
+func nearest(number *big.Rat, t reflect.Type) (near string, held bool) {
+	f, held := number.Float64()
+	if t.Kind() == reflect.Float32 {
+		var single float32
+		single, held = number.Float32()
+		f = min(max(float64(single), -math.MaxFloat32), math.MaxFloat32)
+	}
+	written, _ := new(big.Rat).SetString(strconv.FormatFloat(f, 'g', -1, t.Bits()))
+	return strconv.FormatFloat(f, 'f', 0, t.Bits()), held || !number.IsInt() || number.Cmp(written) == 0
 }
 
 // checkSatisfiable finds limits that leave no value at all, which is a mistake: every call would be answered 422. The

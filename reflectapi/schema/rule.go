@@ -56,6 +56,17 @@ func (r *rule) check(to *validation, v reflect.Value) {
 	r.checkChoices(to, v)
 }
 
+// checkElement is check for what a list or a map contains: null where it is not allowed counts as the zero value, which
+// decoding makes of it.
+func (r *rule) checkElement(to *validation, v reflect.Value) {
+	if !r.nullable && isNil(v) {
+		zeros := map[string]any{"string": "", "boolean": false, "number": 0, "integer": 0, "array": []any{},
+			"object": map[string]any{}}
+		v = reflect.ValueOf(zeros[r.typ])
+	}
+	r.check(to, v)
+}
+
 // checkChoices checks a value against allOf, anyOf, oneOf and not.
 func (r *rule) checkChoices(to *validation, v reflect.Value) {
 	for _, each := range r.allOf {
@@ -261,7 +272,7 @@ func (r *listRule) check(to *validation, v reflect.Value) {
 			return
 		}
 		to.enter(place{index: i})
-		r.items.check(to, v.Index(i))
+		r.items.checkElement(to, v.Index(i))
 		to.pop()
 	}
 }
@@ -350,7 +361,7 @@ func (r *objectRule) checkMembers(to *validation, v reflect.Value) {
 		present[name] = true
 		if rule != nil && !to.full() {
 			to.enter(place{name, -1})
-			rule.check(to, value)
+			rule.checkElement(to, value)
 			to.pop()
 		}
 	}

@@ -93,6 +93,17 @@ func TestTags_Malformed(t *testing.T) {
 		`maximum=1e-7,minimum=1e21`: {reflect.TypeFor[float64](),
 			"field: minimum=1e+21 and maximum=1e-07 leave no value that fits"},
 		`maximum=10`: {reflect.TypeFor[[][]int](), "has no effect on an array"},
+		`multipleOf=9007199254740993`: {reflect.TypeFor[float64](), "field: multipleOf=9007199254740993: " +
+			"a float64 does not hold this number: the nearest is 9007199254740992"},
+		`enum=1,9007199254740993`:      {reflect.TypeFor[*float64](), "the nearest is 9007199254740992"},
+		`maximum=18446744073709551617`: {reflect.TypeFor[float64](), "the nearest is 18446744073709551616"},
+		`enum=18446744073709551617`:    {reflect.TypeFor[float64](), "the nearest is 18446744073709551616"},
+		`enum=16777217`: {reflect.TypeFor[[]float32](),
+			"field: enum=16777217: a float32 does not hold this number: the nearest is 16777216"},
+		`exclusiveMinimum=16777217`: {reflect.TypeFor[float32](), "exclusiveMinimum=16777217: a float32"},
+		`maximum=1e39`:              {reflect.TypeFor[float32](), "the nearest is 340282346638528859811704183484516925440"},
+		`maximum=1e23,minimum=0.1,multipleOf=0.1,enum=0.3,enum=18446744073709551616`: {reflect.TypeFor[float64](), ""},
+		`maximum=1e10,minimum=-1e10,multipleOf=0.01,enum=16777217.5,enum=1e9`:        {reflect.TypeFor[float32](), ""},
 	} {
 		structure := reflect.StructOf([]reflect.StructField{{Name: "Field", Type: test.typ,
 			Tag: reflect.StructTag(`json:"field" jsonschema:"` + tag + `"`)}})

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"sync"
 
 	"github.com/rs/zerolog"
 
@@ -59,6 +60,8 @@ type Conn interface {
 	IsClosing() bool
 	// IsStrict reports whether the connection is that of a test, where what is not known is refused.
 	IsStrict() bool
+	// Shared is where the connections of a test's bus keep what they know of each other. It is not nil if IsStrict.
+	Shared() *sync.Map
 	// Description is that of the service; "" for none.
 	Description() string
 

@@ -4,6 +4,7 @@ package testbroker
 
 import (
 	"context"
+	"sync"
 
 	"github.com/nats-io/nats.go"
 )
@@ -26,6 +27,9 @@ type Broker struct {
 
 	// Strict has services refuse unknown arguments, as bus.DisallowUnknownFields does.
 	Strict bool
+
+	// Shared is where the connections of the bus keep what they know of each other.
+	Shared *sync.Map
 }
 
 // Response is a response of a function endpoint.

@@ -226,7 +226,11 @@ func TestServe_WarnsOfTags(t *testing.T) {
 // TestHandle_WarnsOfWhatIsNotMeant serves an application under a path that is not all that it serves.
 func TestHandle_WarnsOfWhatIsNotMeant(t *testing.T) {
 	t.Parallel()
-	b := bustest.New(t)
+	bustest.Virtual(t, warnsOfWhatIsNotMeant)
+}
+
+func warnsOfWhatIsNotMeant(t *testing.T, b *bustest.Bus) {
+	t.Helper()
 	for _, test := range []struct {
 		method, path string
 		handler      http.Handler
@@ -241,6 +245,12 @@ func TestHandle_WarnsOfWhatIsNotMeant(t *testing.T) {
 		logged := new(kit.Lines)
 		conn := b.Connect("old.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.WarnLevel)))
 		require.NoError(t, conn.Handle(test.method, test.path, test.handler))
+		kit.CloseConn(t, conn)
+		assert.Empty(t, logged.String(), "more may be registered")
+
+		conn = b.Connect("old.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.WarnLevel)))
+		require.NoError(t, conn.Handle(test.method, test.path, test.handler))
+		time.Sleep(time.Minute)
 		want := "only " + test.path + " itself is served, and nothing below it: write " + test.path + "{path+} for that"
 		if warns := logged.Count(want) == 1; warns != test.warns || !warns && logged.String() != "" {
 			t.Errorf("%s %s: %s", test.method, test.path, logged)
@@ -248,10 +258,13 @@ func TestHandle_WarnsOfWhatIsNotMeant(t *testing.T) {
 	}
 	logged := new(kit.Lines)
 	conn := b.Connect("new.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.WarnLevel)))
-	require.NoError(t, conn.Handle("", "/new/{path+}", http.NotFoundHandler()))
-	require.NoError(t, conn.Handle("", "/new/", http.NotFoundHandler()))
+	for _, path := range []string{"/new/{path+}", "/new/", "/newer/", "/newer/{path+}"} {
+		require.NoError(t, conn.Handle("", path, http.NotFoundHandler()))
+	}
+	time.Sleep(time.Minute)
 	assert.Empty(t, logged.String(), "the rest is served, too")
 	require.NoError(t, conn.Handle("", "/", http.NotFoundHandler()))
+	time.Sleep(time.Minute)
 	assert.Equal(t, 1, logged.Count("only / itself is served"), "the rest of another path is not that of this one")
 }
 

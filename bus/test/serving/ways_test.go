@@ -17,6 +17,7 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
+	"github.com/busline/busline/reflectapi"
 	"github.com/busline/busline/reflectapi/strictjson"
 	"github.com/busline/busline/restmap"
 )
@@ -226,6 +227,8 @@ func TestWays_Texts(t *testing.T) {
 		{"nested", "v.name=&v.any=5", "", `"any":5`},
 		{"text-pointer", "v=", `""`, `""`},
 		{"big", "v=1e3", `1e3`, `1000`},
+		{"duration", "v=1e3", `1e3`, `1000`},
+		{"duration", "v=1.0", `1.0`, `1`},
 		{"uint-large", "v=-0", `-0`, `0`},
 		{"int-small", "v=-0", `-0`, `0`},
 		{"map", "v[a]=5", "", "write v.a"},
@@ -322,6 +325,79 @@ func TestWays_Refusals(t *testing.T) {
 				isText := want == "400" && strings.Trim(got, `["]`) == fmt.Sprint(value)
 				if got != want && !isText {
 					t.Errorf("%s of %#v %s: %s, want %s", path, value, way, got, want)
+				}
+			}
+		}
+	}
+}
+
+// waysNull has arguments with defaults. Whether another one is required decides how limits are checked.
+type waysNull interface {
+	Free(limit int, state string, levels []int, shade string) (out int)
+	Tied(limit int, state string, levels []int, shade string) (out int)
+}
+
+var _ = reflectapi.Register[waysNull](`type waysNull interface {
+	//busline:arg limit minimum=1 default=20
+	//busline:arg state enum=open,sent default=sent
+	//busline:arg levels maximum=5
+	Free(limit int, state string, levels []int, shade string) (out int)
+	//busline:arg limit minimum=1 default=20
+	//busline:arg state enum=open,sent default=sent
+	//busline:arg levels maximum=5
+	//busline:arg shade required
+	Tied(limit int, state string, levels []int, shade string) (out int)
+}
+`)
+
+type waysNulls struct{}
+
+func (waysNulls) Free(limit int, _ string, _ []int, _ string) (out int) { return limit }
+func (waysNulls) Tied(limit int, _ string, _ []int, _ string) (out int) { return limit }
+
+// Null is the zero value, and checked as such, whatever else is declared.
+func TestWays_Null(t *testing.T) {
+	b := bustest.New(t)
+	if err := bus.Serve[waysNull](b.Connect("ways.example"), waysNulls{}); err != nil {
+		t.Fatal(err)
+	}
+	const missing = "20"
+	for where, conn := range map[string]*bus.Conn{"broker": b.Connect("far.example", bus.WithoutShortCircuit()),
+		"process": b.Connect("near.example")} {
+		for _, test := range []struct {
+			body string
+			want string // the result, or a part of the refusal
+		}{
+			{`{"shade":"a"}`, missing},
+			{`{"shade":"a","limit":null}`, "limit (body): expects at least 1"},
+			{`{"shade":"a","state":null}`, "state (body): expects one of open, sent"},
+			{`{"shade":"a","levels":null}`, missing},
+			{`{"shade":"a","levels":[null]}`, missing},
+			{`{"shade":"a","levels":[null,6]}`, "levels[1] (body): expects at most 5"},
+		} {
+			arguments := bus.Args{}
+			if err := json.Unmarshal([]byte(test.body), &arguments); err != nil {
+				t.Fatal(err)
+			}
+			for _, method := range []string{http.MethodGet, http.MethodPost} {
+				for _, path := range []string{"free", "tied"} {
+					expect := func(way string, got int, err error) {
+						text := fmt.Sprint(got)
+						if err != nil {
+							text = err.Error()
+						}
+						if !strings.Contains(text, test.want) {
+							t.Errorf("%s %s %s, %s %s: %s, want %s", method, path, test.body, where, way, text, test.want)
+						}
+					}
+					var byName, byHand struct {
+						Out int `json:"out"`
+					}
+					address := "https://ways.example/" + path
+					err := conn.Call(t.Context(), method+" "+address, arguments, &byName)
+					expect("by name", byName.Out, err)
+					err = waysTest{t, nil}.byHand(conn, method, address, "application/json", test.body, &byHand)
+					expect("by hand", byHand.Out, err)
 				}
 			}
 		}
