@@ -267,9 +267,12 @@ func (p *input) unmarshal(body []byte, into reflect.Value, request *Request) err
 	v := into.Addr().Interface()
 	light := len(body) <= p.lightBytes
 	var err error
-	if light {
+	switch {
+	case light:
 		err = strictjson.UnmarshalKnown(body, v)
-	} else {
+	case strictjson.UnmarshalPlain(body, v):
+		return nil
+	default:
 		err = p.unmarshalWeighed(body, v, strictjson.Text.UnmarshalKnown)
 	}
 	if strictjson.IsUnknown(err) && !p.strict {

@@ -103,11 +103,30 @@ func sameIntegers(before, after any) bool {
 	return true
 }
 
+// scalars is what is read without the JSON library, as far as the text is plain.
+type scalars struct {
+	Flag   bool    `json:"flag"`
+	Small  int8    `json:"small"`
+	X      int     `json:"x"`
+	Tiny   uint8   `json:"tiny"`
+	Count  uint64  `json:"count"`
+	Single float32 `json:"single"`
+	Price  float64 `json:"price"`
+	Text   string  `json:"name"`
+	Inner  inner   `json:"at"`
+	Wait   time.Duration
+}
+
+type inner struct {
+	Y     float64 `json:"Y"`
+	Count int     `json:"count,omitzero"`
+}
+
 // planTargets are values to decode into, some of which are not zero.
 func planTargets() []any {
 	seven := 7
 	return []any{
-		new(flat), new(sample), new(point), new([]flat), new([]string), new(string), new(float64), new(*point),
+		new(flat), new(sample), new(scalars), &scalars{Small: 1, Text: "a", Inner: inner{Count: 2}}, new(point), new([]flat), new([]string), new(string), new(float64), new(*point),
 		&flat{X: 1, Name: "a", Bytes: []byte("abc"), Pointer: &seven, Tags: []string{"a", "b"}, At: &point{1, 2},
 			Shelf: shelf{Next: &point{3, 4}, Books: []string{"c"}}},
 	}
@@ -122,6 +141,11 @@ var planSeeds = []string{
 	`{"tags":["a",null,"b"],"points":[{"X":1},{"Y":-0}],"at":{"X":1,"Y":{}},"rows":[[1],[]]}`,
 	`{"at":{"X":5},"shelf":{"next":{"Y":6},"books":["d","e","f"]}}`,
 	`{"shelf":{"number":0,"Ratio":-0.0,"corner":{"X":1}},"open":[1],"attrs":{"a":1}}`,
+	"{ \"flag\" : true ,\t\"small\":-128,\"at\":{\"Y\":-0.5,\"COUNT\":-0},\"WAIT\":7}\n", `{"flag":false,"tiny":256}`, `{"x":1.0}`,
+	`{"x":-0,"count":-0,"price":-0,"single":1.}`, `{"price":.5}`, `{"price":00.5}`, `{"small":-129}`, `{"x":1e2}`, `{"x":"1"}`,
+	`{"single":3.4028236e38,"price":0.1}`, `{"single":340282360000000000000000000000000000000.0}`, `{"name":"é\u0000"}`,
+	"{\"name\":\"é\xff\"}", `{"name":"a","name":"b"}`, `{"name":"a","NAME":"b"}`, `{"flag":truex}`, `{"flag":true}}`, `{"x":1,}`,
+	`{"x":123456789012345678,"count":1234567890123456789}`, `{"x":9223372036854775808}`, `{"at":null}`, `{"at":{"Y":1}`,
 	`{"price":9007199254740993,"other":01}`, `[{"x":1},{"x":2,"tags":[]}]`,
 }
 

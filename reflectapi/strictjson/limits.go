@@ -109,12 +109,20 @@ func wordAt(data []byte, start int) []byte {
 // stringEnd returns the index of the closing quote of the string that begins at start, or the last index of data if
 // there is none.
 func stringEnd(data []byte, start int) int {
-	for i := start + 1; i < len(data); i++ {
-		switch data[i] {
-		case '\\':
-			i++
-		case '"':
-			return i
+	for i := start + 1; i < len(data); {
+		quote := bytes.IndexByte(data[i:], '"')
+		if quote < 0 {
+			break
+		}
+		for quote += i; i < quote; i += 2 { // behind each backslash before the quote
+			escape := bytes.IndexByte(data[i:quote], '\\')
+			if escape < 0 {
+				return quote
+			}
+			i += escape
+		}
+		if i == quote {
+			return quote
 		}
 	}
 	return len(data) - 1

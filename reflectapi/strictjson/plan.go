@@ -12,7 +12,7 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// Plan says how values of one Go type are written as JSON, or copied to another type, prepared once. It handles plain
+// Plan says how values of one Go type are written as JSON, read, or copied to another type, prepared once. It handles plain
 // values itself, which is nearly everything that functions take and return:
 //
 //   - booleans, numbers, strings, []byte, times, pointers to what is plain, slices of it;
@@ -94,6 +94,7 @@ const (
 type node struct {
 	kind     kind
 	writable bool    // everything in it is plain
+	readable bool    // a reader reads it: a struct of what is plain in a text, too
 	bits     int     // of a number's type
 	elem     *node   // of a pointer's target, or of an element
 	fields   []field // of a struct, in order
@@ -108,6 +109,9 @@ type field struct {
 	quoted    string // "name":
 	omitEmpty bool
 }
+
+// isReadable reports whether a reader reads it as a field.
+func (n *node) isReadable() bool { return plainBool <= n.kind && n.kind <= plainString || n.readable }
 
 // find returns the index of the field with a name, -1 if there is none.
 func (n *node) find(name string) int {
@@ -198,10 +202,11 @@ func (c compiler) structure(t reflect.Type) node {
 	if !plain {
 		return node{}
 	}
-	n := node{kind: plainStruct, writable: true, fields: fields, folds: true}
+	n := node{kind: plainStruct, writable: true, readable: len(fields) <= maxReadable, fields: fields, folds: true}
 	for place := range fields {
 		f := &fields[place]
 		n.writable = n.writable && f.writable
+		n.readable = n.readable && f.isReadable()
 		n.folds = n.folds && n.fold(f.name) == place
 	}
 	return n

@@ -64,7 +64,12 @@ func (p *Plan) marshalPlain(v reflect.Value) (data []byte, plain bool) {
 	}
 	buffer := buffers.Get().(*[]byte) //nolint:forcetypeassert // nothing else is in it
 	w := writer{data: (*buffer)[:0]}
-	if plain = w.value(p.root, v); plain {
+	switch plain = w.value(p.root, v); {
+	case w.left != nil:
+		*buffer = w.left
+		buffers.Put(buffer)
+		return w.data, plain
+	case plain:
 		data = bytes.Clone(w.data)
 	}
 	if cap(w.data) <= maxKept {
@@ -77,8 +82,12 @@ func (p *Plan) marshalPlain(v reflect.Value) (data []byte, plain bool) {
 // writer writes JSON by a plan. Each method appends one thing, and returns false if it is not plain.
 type writer struct {
 	data  []byte
-	depth int // of values whose type no plan knows
+	left  []byte // the memory in which it began, once data is new memory for a long string
+	depth int    // of values whose type no plan knows
 }
+
+// longString is the length from which a string has new memory, which is not copied a second time, in bytes.
+const longString = 8 << 10
 
 func (w *writer) string(s string) { w.data = append(w.data, s...) }
 
@@ -280,6 +289,10 @@ func (w *writer) members(v reflect.Value) bool {
 
 // quoted writes a string. Most need no escapes.
 func (w *writer) quoted(s string) bool {
+	if len(s) >= longString && w.left == nil {
+		w.left = w.data
+		w.data = append(make([]byte, 0, len(w.left)+len(s)+len(s)/16), w.left...)
+	}
 	w.string(`"`)
 	data, isASCII := w.data, true
 	for rest := s; ; {
@@ -334,15 +347,15 @@ func special(eight uint64) uint64 {
 
 // plainPrefix returns how many bytes of a text come before the first that a JSON string cannot contain unescaped, and
 // whether all of them are ASCII. It examines eight bytes at a time.
-func plainPrefix(text string) (length int, ascii bool) {
+func plainPrefix[text string | []byte](of text) (length int, ascii bool) {
 	var all uint64
-	rest := text
+	rest := of
 	for ; len(rest) >= 8; rest = rest[8:] {
 		eight := eightBytes(rest)
 		if found := special(eight); found != 0 {
 			before := bits.TrailingZeros64(found) &^ 7
 			all |= eight & (1<<before - 1)
-			return len(text) - len(rest) + before/8, all&highBits == 0
+			return len(of) - len(rest) + before/8, all&highBits == 0
 		}
 		all |= eight
 	}
@@ -350,12 +363,12 @@ func plainPrefix(text string) (length int, ascii bool) {
 	for ; i < len(rest) && rest[i] >= ' ' && rest[i] != '"' && rest[i] != '\\'; i++ {
 		all |= uint64(rest[i])
 	}
-	return len(text) - len(rest) + i, all&highBits == 0
+	return len(of) - len(rest) + i, all&highBits == 0
 }
 
 // eightBytes returns the first eight bytes of a text as a number, the first one lowest. It compiles to one instruction.
-func eightBytes(text string) uint64 {
-	_ = text[7]
-	return uint64(text[0]) | uint64(text[1])<<8 | uint64(text[2])<<16 | uint64(text[3])<<24 |
-		uint64(text[4])<<32 | uint64(text[5])<<40 | uint64(text[6])<<48 | uint64(text[7])<<56
+func eightBytes[text string | []byte](of text) uint64 {
+	_ = of[7]
+	return uint64(of[0]) | uint64(of[1])<<8 | uint64(of[2])<<16 | uint64(of[3])<<24 |
+		uint64(of[4])<<32 | uint64(of[5])<<40 | uint64(of[6])<<48 | uint64(of[7])<<56
 }

@@ -62,10 +62,18 @@ func Unmarshal(data []byte, v any) error { return unmarshal(data, v, nil) }
 // that {"sum":11} fills struct{ Sum int }.
 func UnmarshalAnyCase(data []byte, v any) error { return unmarshal(data, v, anyCase) }
 
+func foldsNames(options json.Options) bool {
+	folds, _ := json.GetOption(options, json.MatchCaseInsensitiveNames)
+	return folds
+}
+
 // unmarshal scans data only if it may exceed a limit, or if an integer in it may need [Plan].readLong. The options more
 // are in addition to those for the type of v; they may be nil.
 func unmarshal(data []byte, v any, more json.Options) error {
 	plan, text := planFor(v), Text{data: data}
+	if plan.readPlain(data, v, foldsNames(more)) {
+		return nil
+	}
 	if plan.readLong != nil || !isShallow(data) {
 		var err error
 		if text, err = Scan(data); err != nil {
