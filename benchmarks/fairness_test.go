@@ -2,6 +2,8 @@ package benchmarks_test
 
 import (
 	"context"
+	"runtime"
+	"strconv"
 	"sync"
 	"testing"
 )
@@ -32,6 +34,18 @@ func BenchmarkFairness(b *testing.B) {
 			b.Run("serial", func(b *testing.B) { serial(b, 1, light) })
 			stop()
 			calling.Wait()
+		})
+	}
+}
+
+// BenchmarkCallers measures how long many callers in the process of a service wait for it. A processor runs one of them
+// for some milliseconds before the next, so that a few calls in a thousand wait for all others.
+func BenchmarkCallers(b *testing.B) {
+	const clocked = 8
+	for _, callers := range []int{128, 2000} {
+		b.Run(strconv.Itoa(callers), func(b *testing.B) {
+			perCore := max(1, callers/runtime.GOMAXPROCS(0))
+			parallel(b, perCore, clocked, busClient(b, startBroker(b)).adding())
 		})
 	}
 }
