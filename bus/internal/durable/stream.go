@@ -61,7 +61,8 @@ type Stream struct {
 	config *Config
 	limits Limits // set by the publisher; zero for a service
 
-	watch atomic.Pointer[Watch] // of its subscribers; nil for a service
+	watch    atomic.Pointer[Watch]               // of its subscribers; nil for a service
+	managers atomic.Pointer[jetstream.JetStream] // the latest; nil before the first
 	// the configuration that the stream had last; nil: not yet known
 	seen            atomic.Pointer[jetstream.StreamConfig]
 	seenDeadLetters atomic.Pointer[jetstream.StreamConfig] // the same of the stream of dead letters
@@ -113,8 +114,17 @@ func Open(ctx context.Context, config *Config, publisher string, limits Limits) 
 	return s, nil
 }
 
+// manager returns the client of JetStream for the present connection to the broker.
 func (s *Stream) manager() (jetstream.JetStream, error) {
-	return jetstream.NewWithAPIPrefix(s.config.Broker.NATS(), s.config.API)
+	conn := s.config.Broker.NATS()
+	if known := s.managers.Load(); known != nil && (*known).Conn() == conn {
+		return *known, nil
+	}
+	manager, err := jetstream.NewWithAPIPrefix(conn, s.config.API)
+	if err == nil {
+		s.managers.Store(&manager)
+	}
+	return manager, err
 }
 
 // find returns an existing stream.
