@@ -329,10 +329,6 @@ func (x *Exchange) doubt() error {
 		failed.Executed = ExecutedUnknown
 		return &failed
 	}
-	refused := responseError(x.Response)
-	refused.Executed = ExecutedUnknown
-	doubted := *x.Response
-	doubted.Body = refused.body()
-	x.Response = &doubted
+	x.doubtResponse()
 	return nil
 }
