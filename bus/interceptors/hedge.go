@@ -48,9 +48,9 @@ func WithHedgeShare(share float64) HedgeOption {
 // It hedges no request whose body is a stream, no call of one instance and none of an endpoint without a queue. Hedges
 // are a share of the calls of each address, see [WithHedgeShare], so a slow service gets no double load.
 //
-// The second request is addressed to an instance that has not acked the first one, and that was faster than the
-// delay when it last answered. So an address is hedged once two instances have answered, and a learned delay takes 20
-// answers. An instance that is always slow has a larger share of the calls than the default of the hedges: set delay and
+// The second request is addressed to an instance that has answered lately and has not acked the first one, if possible
+// to one that was faster than the delay. So an address is hedged once two instances have answered, and a learned delay
+// takes 20 answers. An instance of few that is always slow has more of the calls than the default share: set delay and
 // share then.
 //
 // A success counts, and so does an error that blames the caller (4xx). After any other error the call waits for the

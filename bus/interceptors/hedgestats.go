@@ -107,8 +107,8 @@ func (s *hedgeStats) forget(id string) {
 	s.next = 0
 }
 
-// spend takes a hedge from the saved ones, and returns the instance for it: one of those that have answered within the
-// delay and not taken the call. It returns "" if there is none.
+// spend takes a hedge from the saved ones, and returns the instance for it: one that has not taken the call, if possible
+// one that was faster than the delay when it last answered. It returns "" if there is none.
 func (s *hedgeStats) spend(takers []string, delay time.Duration) (id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -118,10 +118,15 @@ func (s *hedgeStats) spend(takers []string, delay time.Duration) (id string) {
 	first := rand.IntN(len(s.instances)) //nolint:gosec // balancing is no secret
 	for i := range s.instances {
 		known := s.instances[(first+i)%len(s.instances)]
-		if known.took <= delay && s.count-known.last <= hedgeWindow && !slices.Contains(takers, known.id) {
-			s.saved--
-			return known.id
+		if s.count-known.last > hedgeWindow || slices.Contains(takers, known.id) {
+			continue
+		}
+		if id = known.id; known.took <= delay {
+			break
 		}
 	}
-	return ""
+	if id != "" {
+		s.saved--
+	}
+	return id
 }
