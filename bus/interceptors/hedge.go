@@ -45,7 +45,7 @@ func WithHedgeShare(share float64) HedgeOption {
 // its handler. Both share the time budget of the call.
 //
 // It hedges calls that may run twice: those of GET, HEAD, PUT, DELETE and OPTIONS, and with [WithIdempotent] all others.
-// It hedges no request whose body is a stream, no call of one instance and none of an endpoint without a queue. Hedges
+// It hedges no request whose body is a stream, no call of one instance and none that all instances get, as without a queue. Hedges
 // are a share of the calls of each address, see [WithHedgeShare], so a slow service gets no double load.
 //
 // The second request is addressed to an instance that has answered lately and has not acked the first one, if possible

@@ -413,6 +413,32 @@ func TestHedge_OnBus(t *testing.T) {
 	}
 }
 
+// TestHedge_QuickInstance holds that a hedge goes to an instance that was quick, not to one that is always slow.
+func TestHedge_QuickInstance(t *testing.T) {
+	t.Parallel()
+	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
+		shared := serveClerks(t, b)
+		require.NoError(t, bus.Serve(b.Connect("till.example"), slowClerk{clerk{"Cy", shared}}))
+		caller := b.Connect("caller.example", bus.WithInterceptors(interceptors.Hedge(
+			interceptors.WithHedgeDelay(hedgeDelay), interceptors.WithHedgeShare(1))))
+		warmUpClerks(t, caller)
+		for i := range 30 {
+			price, err := askFor(t.Context(), caller, fmt.Sprint("slow ", i))
+			require.NoError(t, err)
+			assert.NotContains(t, price, "Cy")
+			warmUpClerks(t, caller)
+		}
+	})
+}
+
+// slowClerk takes longer than the delay of hedges.
+type slowClerk struct{ clerk }
+
+func (c slowClerk) Price(ctx context.Context, item string) (price string, err error) {
+	time.Sleep(3 * hedgeDelay)
+	return c.clerk.Price(ctx, item)
+}
+
 // TestHedge_Doubt holds that a call is not reported as not executed if the other attempt may have run.
 func TestHedge_Doubt(t *testing.T) {
 	t.Parallel()

@@ -48,14 +48,11 @@ func (s *hedgeStats) begin(h *hedger) (delay time.Duration, isArmed bool) {
 	return delay, delay > 0 && s.saved >= 1 && len(s.instances) > 1
 }
 
-// record notes the response to a call of a host. Only one from the host itself says which instances there are: not one
-// of an addressed instance, or of an endpoint without a queue.
+// record notes the response to a call of a host, "" for one that says nothing of its instance. A response from another
+// host than the called one is that of an addressed instance.
 func (s *hedgeStats) record(host string, call *bus.Exchange, took time.Duration) {
 	response := call.Response
 	if response == nil || response.Status >= http.StatusInternalServerError {
-		return
-	}
-	if response.Queue != "" && response.Queue != response.FromHost {
 		return
 	}
 	s.mu.Lock()
@@ -121,7 +118,7 @@ func (s *hedgeStats) spend(takers []string, delay time.Duration) (id string) {
 		if s.count-known.last > hedgeWindow || slices.Contains(takers, known.id) {
 			continue
 		}
-		if id = known.id; known.took <= delay {
+		if id = known.id; known.took < delay {
 			break
 		}
 	}
