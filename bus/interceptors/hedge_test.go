@@ -435,6 +435,7 @@ func TestHedge_QuickInstance(t *testing.T) {
 type slowClerk struct{ clerk }
 
 func (c slowClerk) Price(ctx context.Context, item string) (price string, err error) {
+	c.desk.isFirst(item)
 	time.Sleep(3 * hedgeDelay)
 	return c.clerk.Price(ctx, item)
 }
