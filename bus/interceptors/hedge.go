@@ -53,8 +53,10 @@ func WithHedgeShare(share float64) HedgeOption {
 // takes 20 answers. An instance of few that is always slow has more of the calls than the default share: set delay and
 // share then.
 //
-// A success counts, and so does an error that blames the caller (4xx). After any other error the call waits for the
-// attempt that is left; if both fail, the error is that of the first one.
+// A success counts, and so does an error of a service that blames the caller (4xx). After any other error the call waits
+// for the attempt that is left; if both fail, the error is that of the first one.
+//
+// Place it after [Retry] and [CircuitBreaker], which then see one call with both attempts.
 //
 // A call that is not hedged is passed on as it is. One that may be hedged, and is answered before, costs a context and
 // a timer.
@@ -255,10 +257,11 @@ func (r *race) hedge() {
 	err := r.next(ctx, call)
 	r.err = err
 	failed := call.Failure(err)
-	if failed != nil && errors.Is(failed, bus.ErrNoResponder) {
-		r.stats.forget(id)
+	_, isServed := call.Callee(err)
+	if failed != nil && !isServed && ctx.Err() == nil {
+		r.stats.forget(id) // it is gone, or may not be called
 	}
-	if !isFinal(failed) {
+	if !isFinal(failed) || failed != nil && !isServed {
 		return
 	}
 	r.mu.Lock()
