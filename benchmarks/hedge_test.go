@@ -30,12 +30,12 @@ func (s *slowService) Add(ctx context.Context, x, y int) (sum int) {
 	return s.service.Add(x, y)
 }
 
-// BenchmarkHedge measures calls of five instances, one of which is slow: always, or in one call of eight.
+// BenchmarkHedge measures calls of five instances, one of which is slow: never, always, or in one call of eight.
 func BenchmarkHedge(b *testing.B) {
 	for _, slow := range []struct {
 		name  string
 		every int64
-	}{{"always", 1}, {"sometimes", 8}} {
+	}{{"never", 0}, {"always", 1}, {"sometimes", 8}} {
 		for _, hedge := range []struct {
 			name    string
 			options []bus.ConnectOption

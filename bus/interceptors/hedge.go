@@ -14,24 +14,14 @@ import (
 // HedgeOption is an option of [Hedge].
 type HedgeOption func(*hedger)
 
-// WithHedgeDelay sets how long a call waits for its answer before the second request is sent. What is not above zero
-// stands for the default. Default: the 95th percentile of the last 100 calls of the same address, at least 1 ms.
+// WithHedgeDelay sets the delay before a second request. What is not above zero stands for the default. Default: the
+// 95th percentile of the last 100 calls of the address, at least 1 ms.
 func WithHedgeDelay(delay time.Duration) HedgeOption {
 	return func(h *hedger) { h.fixed = max(delay, 0) }
 }
 
-// WithLeastHedgeDelay sets a lower bound for a delay that is learned. What is not above zero stands for the default.
-// Default: 1 ms.
-func WithLeastHedgeDelay(least time.Duration) HedgeOption {
-	return func(h *hedger) {
-		if least > 0 {
-			h.least = least
-		}
-	}
-}
-
-// WithHedgeShare sets how many of the calls of an address may be hedged, from 0 to 1. What is not above zero stands for
-// the default. Default: 0.05.
+// WithHedgeShare sets the share of calls that may be hedged. It is at most 1; what is not above zero stands for the
+// default. Default: 0.05.
 func WithHedgeShare(share float64) HedgeOption {
 	return func(h *hedger) {
 		if share > 0 {
@@ -44,24 +34,25 @@ func WithHedgeShare(share float64) HedgeOption {
 // longer than usual. The first answer counts, and the other attempt is cancelled: its context ends, and so does that of
 // its handler. Both share the time budget of the call.
 //
-// It hedges calls that may run twice: those of GET, HEAD, PUT, DELETE and OPTIONS, and with [WithIdempotent] all others.
-// It hedges no request whose body is a stream, no call of one instance and none that all instances get, as without a queue. Hedges
-// are a share of the calls of each address, see [WithHedgeShare], so a slow service gets no double load.
+// It hedges calls that may run twice: those of GET, HEAD, PUT, DELETE and OPTIONS, and with [WithIdempotent] all
+// others. It hedges no request whose body is a stream, no call of one instance and none that all instances get, as
+// without a queue. Hedges are a share of the calls of each address, see [WithHedgeShare], so a slow service gets no
+// double load.
 //
 // The second request is addressed to an instance that has answered lately and has not acked the first one, if possible
 // to one that was faster than the delay. So an address is hedged once two instances have answered, and a learned delay
 // takes 20 answers. An instance of few that is always slow has more of the calls than the default share: set delay and
 // share then.
 //
-// A success counts, and so does an error of a service that blames the caller (4xx). After any other error the call waits
-// for the attempt that is left; if both fail, the error is that of the first one.
+// A success counts, and so does an error of a service that blames the caller (4xx). After any other error the call
+// waits for the attempt that is left; if both fail, the error is that of the first one.
 //
 // Place it after [Retry] and [CircuitBreaker], which then see one call with both attempts.
 //
 // A call that is not hedged is passed on as it is. One that may be hedged, and is answered before, costs a context and
 // a timer.
 func Hedge(options ...HedgeOption) bus.Interceptor {
-	h := &hedger{least: time.Millisecond, share: 0.05, known: make(map[hedgeKey]*hedgeStats)}
+	h := &hedger{share: 0.05, known: make(map[hedgeKey]*hedgeStats)}
 	for _, option := range options {
 		option(h)
 	}
@@ -70,9 +61,9 @@ func Hedge(options ...HedgeOption) bus.Interceptor {
 
 // hedger is the state of one Hedge.
 type hedger struct {
-	fixed, least time.Duration // fixed is 0 for a learned delay
-	share        float64
-	unused       sync.Pool // of *race
+	fixed  time.Duration // 0 for a learned delay
+	share  float64
+	unused sync.Pool // of *race
 
 	mu    sync.RWMutex // protects known
 	known map[hedgeKey]*hedgeStats
@@ -129,7 +120,7 @@ func (h *hedger) statsOf(call *bus.Exchange) *hedgeStats {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if stats = h.known[key]; stats != nil {
+	if stats := h.known[key]; stats != nil {
 		return stats
 	}
 	for other := range h.known {

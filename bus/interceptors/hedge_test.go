@@ -216,30 +216,27 @@ func TestHedge_Learns(t *testing.T) {
 	const ms = time.Millisecond
 	for _, test := range []struct {
 		name  string
-		least time.Duration
 		took  func(call int) time.Duration
 		calls int
 		delay time.Duration // 0: not hedged
 	}{
-		{"too few", 0, func(int) time.Duration { return 10 * ms }, 19, 0},
-		{"enough", 0, func(int) time.Duration { return 10 * ms }, 20, 10 * ms},
-		{"a few slow ones", 0, func(call int) time.Duration {
+		{"too few", func(int) time.Duration { return 10 * ms }, 19, 0},
+		{"enough", func(int) time.Duration { return 10 * ms }, 20, 10 * ms},
+		{"a few slow ones", func(call int) time.Duration {
 			if call%25 == 0 {
 				return time.Second
 			}
 			return 10 * ms
 		}, 100, 10 * ms},
-		{"evenly", 0, func(call int) time.Duration { return time.Duration(1+call) * ms }, 100, 96 * ms},
-		{"the last ones", 0, func(call int) time.Duration { return time.Duration(1+call/100) * 10 * ms }, 200, 20 * ms},
-		{"the default bound", 0, func(int) time.Duration { return ms / 4 }, 100, ms},
-		{"a bound", 50 * ms, func(int) time.Duration { return 10 * ms }, 100, 50 * ms},
+		{"evenly", func(call int) time.Duration { return time.Duration(1+call) * ms }, 100, 96 * ms},
+		{"the last ones", func(call int) time.Duration { return time.Duration(1+call/100) * 10 * ms }, 200, 20 * ms},
+		{"the bound", func(int) time.Duration { return ms / 4 }, 100, ms},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				inside := new(fleet)
-				handler := interceptors.Hedge(interceptors.WithLeastHedgeDelay(test.least),
-					interceptors.WithHedgeShare(0.01), interceptors.WithHedgeShare(1))(inside.call)
+				handler := interceptors.Hedge(interceptors.WithHedgeShare(1))(inside.call)
 				for call := range test.calls {
 					// the first attempt ends before a hedge
 					inside.ends = []outcome{{after: test.took(call)}, {after: time.Hour}}

@@ -17,6 +17,8 @@ const (
 	maxSaved     = 10  // hedges that calls without one have saved up
 	maxInstances = 16  // of an address that are known
 	hedgePercent = 95
+
+	leastHedgeDelay = time.Millisecond // what is quicker need not be hedged
 )
 
 // hedgeStats are what is known of an address. It is safe for concurrent use.
@@ -43,7 +45,7 @@ func (s *hedgeStats) begin(h *hedger) (delay time.Duration, isArmed bool) {
 	defer s.mu.Unlock()
 	s.saved = min(s.saved+h.share, maxSaved)
 	if delay = h.fixed; delay == 0 && s.learned > 0 {
-		delay = max(s.learned, h.least)
+		delay = max(s.learned, leastHedgeDelay)
 	}
 	return delay, delay > 0 && s.saved >= 1 && len(s.instances) > 1
 }

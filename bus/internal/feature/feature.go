@@ -47,8 +47,8 @@ type Framework interface {
 	Check(host string, endpoints []Endpoint) error
 	// OpenAPI returns the document of endpoints, for their authors.
 	OpenAPI(service openapi.Service, endpoints []Endpoint) ([]byte, error)
-	// Twin returns a second attempt at a call that a connection makes. exchange is its *bus.Exchange, and its request is no
-	// stream. Call Twin before the first attempt, and Settle or Release after it.
+	// Twin returns a second attempt at a call that a connection makes. exchange is its *bus.Exchange, and its request is
+	// no stream. Call Twin before the first attempt, and Settle or Release after it.
 	Twin(ctx context.Context, exchange any) Twin
 }
 
