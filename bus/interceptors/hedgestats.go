@@ -106,8 +106,8 @@ func (s *hedgeStats) forget(id string) {
 	s.next = 0
 }
 
-// spend takes a hedge from the saved ones, and returns the instance for it: one that has not taken the call, if possible
-// one that was faster than the delay when it last answered. It returns "" if there is none.
+// spend takes a hedge from the saved ones, and returns the instance for it: one that has not taken the call, if
+// possible one that was faster than the delay when it last answered. It returns "" if there is none.
 func (s *hedgeStats) spend(takers []string, delay time.Duration) (id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
