@@ -62,6 +62,11 @@ func (framework) OpenAPI(service openapi.Service, endpoints []feature.Endpoint) 
 	return writeDocument(service, ownEndpoints(endpoints))
 }
 
+func (framework) Twin(ctx context.Context, exchange any) feature.Twin {
+	x, _ := exchange.(*Exchange)
+	return newTwin(ctx, x)
+}
+
 // extensions are those of a connection, by name. The zero value is empty.
 type extensions struct {
 	mu    sync.Mutex // protects named

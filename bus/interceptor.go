@@ -329,10 +329,35 @@ func (x *Exchange) doubt() error {
 		failed.Executed = ExecutedUnknown
 		return &failed
 	}
+	x.doubtResponse()
+	return nil
+}
+
+// doubted returns the error of a call, with Executed unknown if only this attempt proves that no handler has run. So it
+// changes a response, too.
+func (x *Exchange) doubted(err error) error {
+	if !x.out.ran {
+		return err
+	}
+	failed := x.Failure(err)
+	switch {
+	case failed == nil || failed.Executed != ExecutedNo:
+		return err
+	case err == nil:
+		x.doubtResponse()
+		return nil
+	default:
+		unsure := *failed
+		unsure.Executed = ExecutedUnknown
+		return &unsure
+	}
+}
+
+// doubtResponse sets Executed of a response to unknown.
+func (x *Exchange) doubtResponse() {
 	refused := responseError(x.Response)
 	refused.Executed = ExecutedUnknown
 	doubted := *x.Response
 	doubted.Body = refused.body()
 	x.Response = &doubted
-	return nil
 }

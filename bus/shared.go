@@ -149,6 +149,7 @@ type spare struct {
 	outgoing sync.Pool // of *clientCall
 	givens   sync.Pool // of *localValues
 	incoming sync.Pool // of *serverCall, answered
+	twins    sync.Pool // of *twin, not sent
 }
 
 // unused returns memory from a pool, or new memory.

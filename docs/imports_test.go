@@ -67,7 +67,7 @@ const importTable = `
 		bus/internal/worker reflectapi/similar reflectapi reflectapi/schema reflectapi/strictjson restmap
 		restmap/openapi restmap/asyncapi
 	bus/eventlog:       bus bus/wire bus/subject bus/internal/natsconn bus/internal/durable reflectapi/similar
-	bus/interceptors:   bus bus/events bus/wire
+	bus/interceptors:   bus bus/events bus/internal/feature bus/wire
 	bus/otelbus:        bus bus/metrics bus/subject bus/wire
 	bus/broker:
 	bus/internal/natsconn/natsconntest: bus/broker bus/internal/logqueue bus/internal/natsconn

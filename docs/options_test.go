@@ -38,7 +38,7 @@ var optionTables = []optionTable{
 		"PublishOption": "`NewPublisher`", "SubscribeOption": "`Subscribe`", "DurableOption": "`NewPublisher`, `Subscribe`",
 	}},
 	{"options of interceptors", "bus/interceptors",
-		map[string]string{"RetryOption": "`Retry`", "BreakerOption": "`CircuitBreaker`"}},
+		map[string]string{"RetryOption": "`Retry`", "BreakerOption": "`CircuitBreaker`", "HedgeOption": "`Hedge`"}},
 	{"options of telemetry", "bus/otelbus", map[string]string{"Option": ""}},
 	{"options of the ingress", "portal/ingress", map[string]string{"Option": "`New`", "ServerOption": "`Listen`"}},
 	{"options of the portal", "portal", map[string]string{"RegisterOption": ""}},

@@ -69,7 +69,7 @@ func Example() {
 		panic(err)
 	}
 	defer started.Close()
-	option := bus.WithInterceptors(interceptors.Retry(), interceptors.CircuitBreaker())
+	option := bus.WithInterceptors(interceptors.Retry(), interceptors.CircuitBreaker(), interceptors.Hedge())
 	conn, err := bus.Connect(ctx, "shop.example", option, bus.WithBroker(started))
 	if err != nil {
 		panic(err)

@@ -32,11 +32,13 @@ func WithBackoff(first, longest time.Duration) RetryOption {
 
 type idempotentKey struct{}
 
-// WithIdempotent returns a context whose calls [Retry] may repeat although they may have been executed: running them
-// twice does no harm. It does not travel to the callee.
+// WithIdempotent returns a context whose calls [Retry] may repeat although they may have been executed, and [Hedge] may
+// send twice: running them twice does no harm. It does not travel to the callee.
 func WithIdempotent(ctx context.Context) context.Context {
 	return context.WithValue(ctx, idempotentKey{}, true)
 }
+
+func isIdempotent(ctx context.Context) bool { return ctx.Value(idempotentKey{}) != nil }
 
 // Retry returns an interceptor that repeats unicast calls that the connection makes, after a pause, within the time
 // budget of the call: where the next pause would outlast it, the caller gets the last error at once. A pause is at
@@ -92,7 +94,7 @@ func mayRetry(ctx context.Context, failed *bus.Error) bool {
 	}
 	passing := []int{http.StatusServiceUnavailable, http.StatusTooManyRequests}
 	if failed.Executed != bus.ExecutedNo {
-		if ctx.Value(idempotentKey{}) == nil {
+		if !isIdempotent(ctx) {
 			return false
 		}
 		passing = append(passing, http.StatusBadGateway, http.StatusGatewayTimeout)

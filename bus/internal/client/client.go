@@ -125,6 +125,8 @@ type Outgoing struct {
 	Values  any               // for Deliver alone
 	Caller  context.Context   //nolint:containedctx // ends a response that is a stream; nil for the context of Call
 
+	Takers *Takers // shows who has acked; nil for none
+
 	Near      bool // an instance of this process probably serves it
 	Local     bool // the latest attempt stayed in the process
 	NotServed bool // the response is made by Config.NotServed, and not by an instance

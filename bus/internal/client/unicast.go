@@ -90,7 +90,9 @@ func (c *Client) attempt(ctx context.Context, sent *Outgoing, ends time.Time) (*
 	waiting := c.pending.newCall(sent.sender(), sent.MsgID, c.config.AckWait)
 	waiting.subject, waiting.report, waiting.window = sent.Subject, c.broker.Report(), sent.Window
 	sent.waiting = waiting
+	sent.Takers.watch(waiting)
 	response, err := c.sendAndAwait(ctx, sent, waiting, ends)
+	sent.Takers.watch(nil)
 	sent.waiting = nil
 	if err == nil && response.Stream != nil && waiting.incoming != nil {
 		waiting.incoming.follow(cmp.Or(sent.Caller, ctx), sent)

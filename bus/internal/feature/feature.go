@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"reflect"
 	"sync"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -47,6 +48,25 @@ type Framework interface {
 	Check(host string, endpoints []Endpoint) error
 	// OpenAPI returns the document of endpoints, for their authors.
 	OpenAPI(service openapi.Service, endpoints []Endpoint) ([]byte, error)
+	// Twin returns a second attempt at a call that a connection makes. exchange is its *bus.Exchange, and its request is
+	// no stream. Call Twin before the first attempt, and Settle or Release after it.
+	Twin(ctx context.Context, exchange any) Twin
+}
+
+// Twin is a second attempt at a unicast call, which may run beside the first.
+type Twin interface {
+	// Exchange returns the *bus.Exchange of this attempt.
+	Exchange() any
+	// Deadline returns when the time of the call ends.
+	Deadline() time.Time
+	// Takers returns the ids of the instances that have acked the first attempt, while it runs.
+	Takers() []string
+	// Address makes an instance of the host the target. Call it before this attempt. After an error nothing can be sent.
+	Address(id string) error
+	// Settle gives the call the outcome of one of both attempts, which have ended, and returns the error of the call.
+	Settle(first, second error, isSecond bool) error
+	// Release frees a twin that was not sent.
+	Release()
 }
 
 // Conn is a connection as its extensions use it. It is safe for concurrent use.
