@@ -126,7 +126,8 @@ type inner struct {
 func planTargets() []any {
 	seven := 7
 	return []any{
-		new(flat), new(sample), new(scalars), &scalars{Small: 1, Text: "a", Inner: inner{Count: 2}}, new(point), new([]flat), new([]string), new(string), new(float64), new(*point),
+		new(flat), new(sample), new(scalars), &scalars{Small: 1, Text: "a", Inner: inner{Count: 2}}, new(point),
+		new([]flat), new([]string), new(string), new(float64), new(*point),
 		&flat{X: 1, Name: "a", Bytes: []byte("abc"), Pointer: &seven, Tags: []string{"a", "b"}, At: &point{1, 2},
 			Shelf: shelf{Next: &point{3, 4}, Books: []string{"c"}}},
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// Plan says how values of one Go type are written as JSON, read, or copied to another type, prepared once. It handles plain
+// Plan says how values of one Go type are written as JSON, read, or copied to another type. It handles plain
 // values itself, which is nearly everything that functions take and return:
 //
 //   - booleans, numbers, strings, []byte, times, pointers to what is plain, slices of it;

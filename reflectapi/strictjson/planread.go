@@ -175,7 +175,7 @@ func (r *reader) int(v reflect.Value) bool {
 		r.at++
 	}
 	size, ok := r.digits()
-	value := int64(size) //nolint:gosec // 18 digits fit
+	value := int64(size)
 	if negative {
 		value = -value
 	}

@@ -208,7 +208,7 @@ func (l *Limiter) Reacquire() { l.state.Add(oneRunning) }
 
 // Done ends a call or an event that has released its slot.
 func (l *Limiter) Done() {
-	if l.state.Add(^(oneInside - 1))&guarded == 0 {
+	if l.state.Add(^(oneInside-1))&guarded == 0 {
 		return
 	}
 	l.mu.Lock()
