@@ -121,7 +121,7 @@ func TestHandlers_ThatWereLeft(t *testing.T) {
 // TestCall_Memory holds how many bytes a call takes, on both sides together: the least of many calls, as the collector,
 // and the race detector, take something out of the pools now and then. Without them a call takes 1650.
 func TestCall_Memory(t *testing.T) { //nolint:paralleltest // counts the allocations of the whole process
-	const most = 700
+	const most = 200
 	w := kit.Transports()["short circuit"](newUncheckedBus(t))
 	_, caller := kit.NewKeeping(t, w)
 	overwrite(t, caller)
