@@ -43,7 +43,16 @@ func (l *loop) run(ctx context.Context, due []time.Duration) []outcome {
 	outcomes := make([]outcome, len(due))
 	var inFlight atomic.Int64
 	var wait sync.WaitGroup
+	calls := make(chan int) // to a caller that waits for its next call
 	start := time.Now()
+	makeCall := func(i int) {
+		err := l.call(ctx)
+		outcomes[i].took = time.Since(start) - due[i]
+		if err != nil {
+			outcomes[i].status = l.statusOf(err)
+		}
+		inFlight.Add(-1)
+	}
 	for i, at := range due {
 		if early := at - time.Since(start); early > 0 {
 			time.Sleep(early)
@@ -54,15 +63,18 @@ func (l *loop) run(ctx context.Context, due []time.Duration) []outcome {
 			continue
 		}
 		inFlight.Add(1)
-		wait.Go(func() {
-			err := l.call(ctx)
-			outcomes[i].took = time.Since(start) - at
-			if err != nil {
-				outcomes[i].status = l.statusOf(err)
-			}
-			inFlight.Add(-1)
-		})
+		select {
+		case calls <- i: // its goroutine has the stack that a call needs
+		default:
+			wait.Go(func() {
+				makeCall(i)
+				for next := range calls {
+					makeCall(next)
+				}
+			})
+		}
 	}
+	close(calls)
 	wait.Wait()
 	return outcomes
 }

@@ -76,8 +76,10 @@ func (s settings) measure(ctx context.Context, target peer.Target) (one measurem
 		return one, err
 	}
 	calls := loop{call: call, statusOf: peer.StatusOf, limit: s.limit}
-	calls.capacity(ctx, target.Callers, s.each/2) // until it is warm
-	one.capacity = calls.capacity(ctx, target.Callers, s.each)
+	calls.capacity(ctx, target.Callers[0], s.each/4) // until it is warm
+	for _, callers := range target.Callers {
+		one.capacity = max(one.capacity, calls.capacity(ctx, callers, s.each/2))
+	}
 	if one.capacity == 0 {
 		return one, errors.New("no call was answered")
 	}

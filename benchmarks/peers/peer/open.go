@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"runtime"
 	"strconv"
 	"time"
 
@@ -20,8 +19,6 @@ import (
 const (
 	// openConnections is how many connections clients of HTTP/1.1 have in an open loop.
 	openConnections = 1024
-	// openCallersPerCore is how many callers find out the capacity.
-	openCallersPerCore = 128
 	// waitingHandlers is how many handlers of the service run at once whose handlers wait, and waitingTime for how long
 	// they do.
 	waitingHandlers = 64
@@ -31,8 +28,8 @@ const (
 // Target is what an open loop calls.
 type Target struct {
 	rounds.Contender
-	// Callers is how many callers are in the closed loop that finds out the capacity.
-	Callers int
+	// Callers are how many callers are in the closed loops, the best of which tells the capacity.
+	Callers []int
 	// OnlyOverload leaves the target out of all but the overload.
 	OnlyOverload bool
 }
@@ -43,9 +40,9 @@ func Open() []Target {
 	var targets []Target
 	for _, each := range open() {
 		each.dial = takingTurns(each.dial)
-		target := Target{Contender: work(adding).by(apart, []peer{each})[0], Callers: openCallersPerCore * runtime.GOMAXPROCS(0)}
+		target := Target{Contender: work(adding).by(apart, []peer{each})[0], Callers: []int{64, 256, openConnections}}
 		if each.name == waitingName {
-			target.Callers, target.OnlyOverload = waitingHandlers, true
+			target.Callers, target.OnlyOverload = []int{waitingHandlers}, true
 		}
 		targets = append(targets, target)
 	}
