@@ -75,7 +75,12 @@ func (s settings) measure(ctx context.Context, target peer.Target) (one measurem
 	if err := call(ctx); err != nil {
 		return one, err
 	}
-	calls := loop{call: call, statusOf: peer.StatusOf, limit: s.limit}
+	clock, err := newSleeper()
+	if err != nil {
+		return one, err
+	}
+	defer clock.close()
+	calls := loop{call: call, statusOf: peer.StatusOf, limit: s.limit, sleep: clock.sleep}
 	calls.capacity(ctx, target.Callers[0], s.each/4) // until it is warm
 	for _, callers := range target.Callers {
 		one.capacity = max(one.capacity, calls.capacity(ctx, callers, s.each/2))

@@ -18,9 +18,11 @@ func resultOf(outcomes []outcome, from time.Duration) result {
 	summary := result{failed: make(map[string]float64)}
 	end := from
 	for _, each := range outcomes {
-		end = max(end, each.due+each.took)
 		if each.status != "" {
+			end = max(end, each.due)
 			summary.failed[each.status] += 1 / float64(len(outcomes))
+		} else {
+			end = max(end, each.due+each.took)
 		}
 	}
 	times := answerTimes(outcomes)

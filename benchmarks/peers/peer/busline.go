@@ -27,6 +27,12 @@ func startBusline(ctx context.Context, broker string, setup *rounds.Setup) (stri
 	return broker, serveBusline(ctx, setup, bus.WithURL(broker), bus.WithoutSharing())
 }
 
+// startBuslineBounded is the same with a limit that an overload reaches.
+func startBuslineBounded(ctx context.Context, broker string, setup *rounds.Setup) (string, error) {
+	return broker, serveBusline(ctx, setup, bus.WithURL(broker), bus.WithoutSharing(),
+		bus.WithMaxHandlers(boundedHandlers))
+}
+
 // startBuslineWaiting is a service whose handlers wait, as for a database, and whose limit they reach before the
 // processor is busy.
 func startBuslineWaiting(ctx context.Context, broker string, setup *rounds.Setup) (string, error) {

@@ -19,6 +19,8 @@ import (
 const (
 	// openConnections is how many connections clients of HTTP/1.1 have in an open loop.
 	openConnections = 1024
+	// boundedHandlers is how many handlers run at once of a service that has a limit.
+	boundedHandlers = 256
 	// waitingHandlers is how many handlers of the service run at once whose handlers wait, and waitingTime for how long
 	// they do.
 	waitingHandlers = 64
@@ -41,15 +43,21 @@ func Open() []Target {
 	for _, each := range open() {
 		each.dial = takingTurns(each.dial)
 		target := Target{Contender: work(adding).by(apart, []peer{each})[0], Callers: []int{64, 256, openConnections}}
-		if each.name == waitingName {
+		switch each.name {
+		case waitingName:
 			target.Callers, target.OnlyOverload = []int{waitingHandlers}, true
+		case boundedName:
+			target.OnlyOverload = true
 		}
 		targets = append(targets, target)
 	}
 	return targets
 }
 
-const waitingName = "busline, 64 handlers of 10 ms"
+const (
+	boundedName = "busline, `WithMaxHandlers(256)`"
+	waitingName = "busline, `WithMaxHandlers(64)` of 10 ms"
+)
 
 // open returns the peers of open loops.
 func open() []peer {
@@ -63,8 +71,10 @@ func open() []peer {
 			peers = append(peers, each)
 		}
 	}
-	return append(peers, peer{waitingName, []stage{{"broker", startBroker}, {"busline waiting service",
-		startBuslineWaiting}}, dialBusline})
+	brokerStage := stage{"broker", startBroker}
+	return append(peers,
+		peer{boundedName, []stage{brokerStage, {"busline bounded service", startBuslineBounded}}, dialBusline},
+		peer{waitingName, []stage{brokerStage, {"busline waiting service", startBuslineWaiting}}, dialBusline})
 }
 
 // takingTurns returns a dial whose client is for any number of callers: those that have a connection each take turns.
