@@ -237,8 +237,9 @@ func (c *Client) Receive(message *nats.Msg, reader *wire.Reader) worker.Job {
 		c.pending.deliverPart(response, len(message.Data))
 		return nil
 	}
+	isAck := response.OpCode == wire.OpAck // afterwards the caller may have freed a response
 	c.pending.deliver(response)
-	if response.OpCode == wire.OpAck { // slots do not keep acks
+	if isAck { // slots do not keep acks
 		c.broker.FreeResponse(response)
 	}
 	return nil
