@@ -3,6 +3,7 @@ package main
 import (
 	"math"
 	"slices"
+	"sort"
 	"time"
 )
 
@@ -56,15 +57,14 @@ func quantile(sorted []time.Duration, share float64) float64 {
 // between returns the outcomes of calls that were due in a time. Outcomes are in order.
 func between(outcomes []outcome, from, to time.Duration) []outcome {
 	at := func(limit time.Duration) int {
-		i, _ := slices.BinarySearchFunc(outcomes, limit, func(o outcome, limit time.Duration) int { return int(o.due - limit) })
-		return i
+		return sort.Search(len(outcomes), func(i int) bool { return outcomes[i].due >= limit })
 	}
 	return outcomes[at(from):at(to)]
 }
 
-// recovery returns how long after the end of an overload p99 is what it was before: the milliseconds to the first of two
-// windows whose p99 is no higher than that of the worst window before the overload, and in which no call failed; +Inf if
-// there are none.
+// recovery returns how long after the end of an overload p99 is what it was before: the milliseconds to the first of
+// two windows whose p99 is no higher than that of the worst window before the overload, and in which no call failed;
+// +Inf if there are none.
 func recovery(outcomes []outcome, calmFrom, calmTo, end, last, window time.Duration) float64 {
 	usual := 0.0
 	for at := calmFrom; at+window <= calmTo; at += window {

@@ -1,13 +1,14 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// sleeper sleeps more exactly than time.Sleep, which in an idle process wakes up to a millisecond late: the poller waits
+// sleeper sleeps more exactly than time.Sleep, which in an idle process wakes a millisecond late: the poller waits
 // for a timer of the kernel as it does for a connection. Use it from one goroutine at a time.
 type sleeper struct{ timer *os.File }
 
@@ -30,15 +31,14 @@ func (s *sleeper) sleep(wait time.Duration) {
 	}
 }
 
-func (s *sleeper) control(setting *unix.ItimerSpec) (err error) {
+func (s *sleeper) control(setting *unix.ItimerSpec) error {
 	raw, err := s.timer.SyscallConn()
 	if err != nil {
 		return err
 	}
-	if failed := raw.Control(func(timer uintptr) { err = unix.TimerfdSettime(int(timer), 0, setting, nil) }); failed != nil {
-		return failed
-	}
-	return err
+	var refused error
+	err = raw.Control(func(timer uintptr) { refused = unix.TimerfdSettime(int(timer), 0, setting, nil) })
+	return errors.Join(err, refused)
 }
 
 func (s *sleeper) close() { _ = s.timer.Close() }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/busline/busline/benchmarks/peers/markdown"
@@ -52,12 +53,12 @@ func charted(all []measurements) []measurements {
 
 // longTable has a row for each target and rate.
 func longTable(all []measurements) string {
-	table := markdown.Table{Heading: []string{"target", "% of capacity", "offered/s", "answered/s", "p50 ms", "p99", "p99.9",
-		"refused"}}
+	table := markdown.Table{Heading: []string{"target", "% of capacity", "offered/s", "answered/s", "p50 ms", "p99",
+		"p99.9", "refused"}}
 	for _, target := range charted(all) {
 		for i, percent := range rates() {
 			at := target.atRate(i)
-			table.Rows = append(table.Rows, []string{target.name, fmt.Sprint(percent),
+			table.Rows = append(table.Rows, []string{target.name, strconv.Itoa(percent),
 				markdown.Number(target.capacity()*float64(percent)/100, 0), markdown.Number(at.answered, 0),
 				markdown.Number(at.p50, 2), markdown.Number(at.p99, 2), markdown.Number(at.p999, 2), refused(at.failed)})
 		}

@@ -101,8 +101,8 @@ func takingTurns(dial func(context.Context, string, *rounds.Setup) (client, erro
 	}
 }
 
-// StatusOf returns what a call ended with, as its peer names it: "503", "ResourceExhausted", "timeout". A status 503 for
-// which the peer does not suggest a retry has "no Retry-After" behind it. Any other error is "failed".
+// StatusOf returns what a call ended with, as its peer names it: "503", "ResourceExhausted". "no Retry-After"
+// stands behind a status 503 for which the peer does not suggest a retry. Any other error is "failed".
 func StatusOf(err error) string {
 	var (
 		ofBus     *bus.Error
