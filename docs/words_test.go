@@ -14,14 +14,14 @@ const (
 	usualWords    = 650
 	decisionWords = 350
 	recipeWords   = 450
-	allWords      = 45_200
+	allWords      = 45_220
 )
 
 // wordBudgets are the pages that may be longer than usual: references, and the two that are read from start to end.
 var wordBudgets = map[string]int{
 	"README.md":                       900,
 	"CHANGELOG.md":                    840,
-	"benchmarks/README.md":            3670,
+	"benchmarks/README.md":            3690,
 	"benchmarks/faults.md":            790,
 	"docs/ARCHITECTURE.md":            1660,
 	"docs/reference/command.md":       1250,
