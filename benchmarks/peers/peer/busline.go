@@ -2,6 +2,7 @@ package peer
 
 import (
 	"context"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -24,6 +25,36 @@ func (buslineService) Echo(text string) (echo string) { return text }
 // startBusline is a service at a broker: service and caller each have a connection to it, as in two processes.
 func startBusline(ctx context.Context, broker string, setup *rounds.Setup) (string, error) {
 	return broker, serveBusline(ctx, setup, bus.WithURL(broker), bus.WithoutSharing())
+}
+
+// startBuslineBounded is the same with a limit that an overload reaches.
+func startBuslineBounded(ctx context.Context, broker string, setup *rounds.Setup) (string, error) {
+	return broker, serveBusline(ctx, setup, bus.WithURL(broker), bus.WithoutSharing(),
+		bus.WithMaxHandlers(boundedHandlers))
+}
+
+// startBuslineWaiting is a service whose handlers wait, as for a database, and whose limit they reach before the
+// processor is busy.
+func startBuslineWaiting(ctx context.Context, broker string, setup *rounds.Setup) (string, error) {
+	server, err := connectBusline(ctx, setup, buslineHost,
+		[]bus.ConnectOption{bus.WithURL(broker), bus.WithoutSharing(), bus.WithMaxHandlers(waitingHandlers)})
+	if err != nil {
+		return "", err
+	}
+	return broker, bus.Serve(server, buslineWaiting{})
+}
+
+// buslineWaiting is a service for Busline that waits.
+type buslineWaiting struct{}
+
+// Add returns the sum of x and y after a while.
+func (buslineWaiting) Add(ctx context.Context, x, y int) (sum int, err error) {
+	select {
+	case <-time.After(waitingTime):
+		return x + y, nil
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
 }
 
 func dialBusline(ctx context.Context, broker string, setup *rounds.Setup) (client, error) {

@@ -32,6 +32,15 @@ func dialConnectH1(_ context.Context, base string, setup *rounds.Setup) (client,
 	return connectClient(base, newTransport(setup, &protocols)), nil
 }
 
+// dialConnectPool has a connection for each of a number of callers; others wait for one.
+func dialConnectPool(_ context.Context, base string, setup *rounds.Setup) (client, error) {
+	var protocols http.Protocols
+	protocols.SetHTTP1(true)
+	transport := newTransport(setup, &protocols)
+	transport.MaxConnsPerHost = openConnections
+	return connectClient(base, transport), nil
+}
+
 // dialConnectH2C has one connection for all callers.
 func dialConnectH2C(_ context.Context, base string, setup *rounds.Setup) (client, error) {
 	var protocols http.Protocols

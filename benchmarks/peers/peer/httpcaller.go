@@ -45,11 +45,20 @@ func newHTTPAdder(address, nameX, nameY string,
 			return 0, err
 		}
 		if response.StatusCode != http.StatusOK {
-			return 0, fmt.Errorf("%s: %s", response.Status, body)
+			return 0, &httpError{response.StatusCode, response.Header.Get("Retry-After"), string(body)}
 		}
 		return sumOf(body)
 	}, nil
 }
+
+// httpError is a response with another status than 200.
+type httpError struct {
+	status     int
+	retryAfter string
+	body       string
+}
+
+func (e *httpError) Error() string { return fmt.Sprintf("%d: %s", e.status, e.body) }
 
 // sumOf reads {"sum":11}, or "11", as protobuf has an int64.
 func sumOf(body []byte) (int, error) {

@@ -57,7 +57,7 @@ func apart(_ context.Context, s stage, before string, setup *rounds.Setup) (stri
 // Stages returns what children of this process may be: the stages of all peers.
 func Stages() map[string]child.Role {
 	roles := make(map[string]child.Role)
-	for _, each := range slices.Concat(distant(), gateways()) {
+	for _, each := range slices.Concat(distant(), gateways(), open()) {
 		for _, s := range each.stages {
 			roles[s.name] = func(ctx context.Context, arguments []string) (string, func(string) (string, error), error) {
 				var setup rounds.Setup
