@@ -17,6 +17,9 @@ import (
 // enough is the width of an interval, as a share of the ratio, below which nothing more is measured.
 const enough = 0.02
 
+// fewestRounds are measured even if the interval is narrow.
+const fewestRounds = 5
+
 // build is a program that measures, and what it has measured.
 type build struct {
 	name, path string
@@ -38,10 +41,21 @@ func compare(ctx context.Context, beside string, each, longest time.Duration, ou
 		}
 		builds = append(builds, &build{name: name, path: path})
 	}
-	for end := time.Now().Add(longest); ; {
+	if err := alternate(ctx, builds, each, longest, progress); err != nil {
+		return err
+	}
+	_, err = io.WriteString(out, table(builds))
+	return err
+}
+
+// alternate measures builds round by round, in another order each time, until the intervals of the first one's ratios
+// are narrow or the time is over.
+func alternate(ctx context.Context, builds []*build, each, longest time.Duration, progress io.Writer) error {
+	end := time.Now().Add(longest)
+	for round := 1; ; round++ {
 		began := time.Now()
 		for turn := range builds {
-			if err := builds[(turn+len(builds[0].rounds))%len(builds)].round(ctx, each); err != nil {
+			if err := builds[(turn+round)%len(builds)].round(ctx, each); err != nil {
 				return err
 			}
 		}
@@ -52,13 +66,11 @@ func compare(ctx context.Context, beside string, each, longest time.Duration, ou
 				widest = math.Max(widest, around/ratio)
 			}
 		}
-		fmt.Fprintf(progress, "round %d: the widest interval is ± %.1f %%\n", len(builds[0].rounds), widest*100)
-		if len(builds[0].rounds) >= 5 && widest < enough || time.Now().Add(time.Since(began)).After(end) {
-			break
+		fmt.Fprintf(progress, "round %d: the widest interval is ± %.1f %%\n", round, widest*100)
+		if round >= fewestRounds && widest < enough || time.Now().Add(time.Since(began)).After(end) {
+			return nil
 		}
 	}
-	_, err = io.WriteString(out, table(builds))
-	return err
 }
 
 // round measures once.

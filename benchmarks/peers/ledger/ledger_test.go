@@ -1,9 +1,12 @@
 package main
 
 import (
+	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -63,6 +66,37 @@ func TestBeside(t *testing.T) {
 	}
 	if ratio, around := one.beside(other, 0); ratio-around > 1.13 || ratio+around < 1.11 || around > 0.02 {
 		t.Errorf("%.3f ± %.3f", ratio, around)
+	}
+}
+
+// TestAlternate holds that each build is measured in each round, until the intervals are narrow.
+func TestAlternate(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("a build is a shell script here")
+	}
+	builds := make([]*build, 3)
+	for i := range builds {
+		measured := make(figures, len(operations()))
+		for at := range measured {
+			measured[at].CPU = float64(i + 1)
+		}
+		text, err := json.Marshal(measured)
+		if err != nil {
+			t.Fatal(err)
+		}
+		builds[i] = &build{path: filepath.Join(t.TempDir(), "build")}
+		if err := os.WriteFile(builds[i].path, fmt.Appendf(nil, "#!/bin/sh\necho '%s'\n", text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := alternate(t.Context(), builds, time.Second, time.Hour, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	for i, each := range builds {
+		if len(each.rounds) != fewestRounds || each.rounds[0][0].CPU != float64(i+1) {
+			t.Errorf("build %d: %v", i, each.rounds)
+		}
 	}
 }
 
