@@ -38,7 +38,7 @@ func listenIngress(ctx context.Context, setup *rounds.Setup, options ...bus.Conn
 	if err != nil {
 		return "", err
 	}
-	server, err := ingress.Listen(handler, ingress.WithAddress("127.0.0.1:0"))
+	server, err := ingress.Listen(handler, ingress.WithAddress("127.0.0.1:0"), ingress.WithMaxConnections(4096))
 	if err != nil {
 		return "", err
 	}
