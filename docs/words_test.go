@@ -14,7 +14,7 @@ const (
 	usualWords    = 650
 	decisionWords = 350
 	recipeWords   = 450
-	allWords      = 45_600
+	allWords      = 45_700
 )
 
 // wordBudgets are the pages that may be longer than usual: references, and the two that are read from start to end.
@@ -30,7 +30,7 @@ var wordBudgets = map[string]int{
 	"docs/reference/errors.md":        840,
 	"docs/guides/size.md":             800,
 	"docs/guides/events.md":           1285,
-	"docs/reference/limits.md":        1220,
+	"docs/reference/limits.md":        1_240,
 	"docs/guides/operations.md":       1000,
 	"docs/understand/promises.md":     700,
 	"docs/guides/service.md":          1480,

@@ -254,7 +254,9 @@ func (c *Client) send(ctx context.Context, request *Outgoing) error {
 		request.reply = c.response + "." + request.MsgID
 	}
 	if request.waiting != nil {
-		c.pending.list(request.waiting, request.MsgID)
+		if err := c.pending.list(request.waiting, request.MsgID); err != nil {
+			return err
+		}
 	}
 	if streams {
 		return c.publishStream(ctx, request)

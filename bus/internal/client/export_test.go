@@ -142,6 +142,9 @@ func NewPending(unexpected func(*wire.Response), encode func(*status.Error) *wir
 	return newPending(unexpected, encode, limit, stream.NewMemory(16*int64(limit)))
 }
 
+// MaxPending is how many calls may wait.
+const MaxPending = 16 * maxInShard
+
 // Open opens the slot of a request to a subject of a host. The request is in parts if inParts is true.
 func (p *pending) Open(id, host, subject string, inParts bool) *PendingCall {
 	s := p.newCall(host, id, time.Second)
@@ -149,7 +152,9 @@ func (p *pending) Open(id, host, subject string, inParts bool) *PendingCall {
 	if inParts {
 		s.upload = &upload{plan: stream.Plan{Count: 2}, takers: make(chan Peer, 1)}
 	}
-	p.list(s, id)
+	if p.list(s, id) != nil {
+		return nil
+	}
 	return s
 }
 

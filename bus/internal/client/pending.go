@@ -119,12 +119,18 @@ func (p *pending) take(response *wire.Response) bool {
 		return false
 	case response.OpCode == wire.OpAck:
 		return s.acknowledge(response)
-	case len(response.Body) > p.limit:
-		s.respond(p.failedResponse(response, stream.TooLarge(int64(len(response.Body)), p.limit)))
 	default:
-		s.respond(response)
+		s.respond(p.fitting(response))
 	}
 	return true
+}
+
+// fitting returns a response, or the one in place of a response that is too large.
+func (p *pending) fitting(response *wire.Response) *wire.Response {
+	if len(response.Body) <= p.limit {
+		return response
+	}
+	return p.failedResponse(response, stream.TooLarge(int64(len(response.Body)), p.limit))
 }
 
 // noteMalformed takes the legible fields of a malformed ack or response, and the error of parsing. A malformed response
@@ -291,15 +297,12 @@ func (c *Client) Deliver(to Waiting, response *wire.Response) {
 	switch call := to.call; {
 	case response.Fragment.IsPart():
 		if call != nil && response.Fragment.Number == 1 {
-			c.pending.list(call, response.MsgID)
+			_ = c.pending.list(call, response.MsgID) // if there is no room for it, the part is unexpected
 		}
 		c.pending.deliverPart(response, len(response.Body))
-	case call == nil || len(response.Body) > c.pending.limit:
-		if call != nil {
-			c.pending.list(call, response.MsgID)
-		}
+	case call == nil:
 		c.pending.deliver(response)
-	case !call.take(response):
+	case !call.take(c.pending.fitting(response)):
 		c.unexpected(response)
 	}
 }

@@ -3,6 +3,7 @@ package client_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -480,4 +481,28 @@ func TestPending_Reminder(t *testing.T) {
 		assert.Zero(t, len(p.call.News())+len(other.News())+len(ended.News()),
 			"a round is scheduled without a caller that waits")
 	})
+}
+
+// TestPending_Full holds that no more calls wait for the broker than their answers have room, and that an ended one
+// makes room again.
+func TestPending_Full(t *testing.T) {
+	t.Parallel()
+	p := newPending(t, calculatorHost, false)
+	var calls []*client.PendingCall
+	for i := range client.MaxPending + 1 {
+		call := p.Open(fmt.Sprintf("m%d.%c", i, rune('A'+i%16)), calculatorHost, endpoint, false)
+		if call == nil {
+			break
+		}
+		calls = append(calls, call)
+	}
+	if count := len(calls); count < client.MaxPending*15/16 || count > client.MaxPending {
+		t.Fatalf("%d calls wait, want about %d", count, client.MaxPending)
+	}
+	next := fmt.Sprintf("next.%c", rune('A'+len(calls)%16))
+	require.Nil(t, p.Open(next, calculatorHost, endpoint, false))
+	for _, each := range calls {
+		p.CloseCall(each)
+	}
+	require.NotNil(t, p.Open(next, calculatorHost, endpoint, false))
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/internal/status"
 	"github.com/busline/busline/bus/wire"
 )
@@ -66,12 +67,19 @@ func (p *pending) reuse(s *pendingCall) {
 	p.unused.Put(s)
 }
 
+// maxInShard bounds the calls of a shard that wait for the broker, so that all acks and responses fit into what a
+// connection holds of arrived messages: two for each call, of 16 shards.
+const maxInShard = natsconn.IntakeCapacity / 32
+
 // list adds a slot to its shard, where messages of the broker find it; an instance of this process has the slot itself,
-// and needs the shard only for parts. A closed slot is not listed.
-func (p *pending) list(s *pendingCall, msgID string) {
+// and needs the shard only for parts. A closed slot is not listed. There is an error if the shard is full.
+func (p *pending) list(s *pendingCall, msgID string) error {
 	at := p.shard(msgID)
 	at.mu.Lock()
 	defer at.mu.Unlock()
+	if len(at.slots) >= maxInShard {
+		return status.TooBusy("too busy: this connection waits for the answers of %d calls", maxInShard*len(p.shards))
+	}
 	s.mu.Lock()
 	s.listed = s.msgID == msgID
 	listed := s.listed
@@ -79,6 +87,7 @@ func (p *pending) list(s *pendingCall, msgID string) {
 	if listed {
 		at.addLocked(msgID, s)
 	}
+	return nil
 }
 
 // closeCall closes a slot. From then on an ack or a response to it is unexpected.
