@@ -67,16 +67,17 @@ func (s *stage) startBodies() error {
 	return nil
 }
 
-// saves has the page make a file of the body, instead of a download.
+// saves has the page make a file of the body, instead of a download. The page writes its title whenever it looks at the
+// bus, so the file is noted elsewhere.
 func (v *visit) saves(name string, size int) step {
 	return inTurn(
 		func() error {
 			return v.run(`{
 				let saved;
 				URL.createObjectURL = (blob) => { saved = blob.size; return "#"; };
-				HTMLAnchorElement.prototype.click = function () { document.title = this.download + " " + saved; };
+				HTMLAnchorElement.prototype.click = function () { window.saved = this.download + " " + saved; };
 			}`)
 		},
-		v.clicks(".response .outcome button"), v.awaits("the file", `document.title === %s`, fmt.Sprint(name, " ", size)),
+		v.clicks(".response .outcome button"), v.awaits("the file", `window.saved === %s`, fmt.Sprint(name, " ", size)),
 	)
 }
