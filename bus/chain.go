@@ -98,10 +98,7 @@ func (c *Conn) leave(ctx context.Context, x *Exchange) error {
 	}
 	x.Response, call.latest.err = c.carry(ctx, call, again)
 	call.latest.response = x.Response
-	if call.ran {
-		return x.doubt()
-	}
-	return call.latest.err
+	return x.doubt(call.latest.err)
 }
 
 // carry sends a call, and returns an *[Error] when it gets no response.
@@ -211,7 +208,7 @@ func (t *twin) Settle(first, second error, isSecond bool) error {
 		out.latest, out.NotServed, out.MsgID, out.local = t.call.latest, t.call.NotServed, t.call.MsgID, nil
 	}
 	out.left = out.left || t.call.left
-	return x.doubted(err)
+	return x.doubt(err)
 }
 
 func (t *twin) Release() {

@@ -318,46 +318,23 @@ func (x *Exchange) mayHaveRun() bool {
 	}
 }
 
-// doubt sets Executed of the outcome to unknown if the latest attempt proves that no handler has run: an earlier
-// attempt may have. It returns the error of the attempt.
-func (x *Exchange) doubt() error {
-	if x.mayHaveRun() {
-		return x.out.latest.err
-	}
-	if x.out.latest.err != nil {
-		failed := *asError(x.out.latest.err)
-		failed.Executed = ExecutedUnknown
-		return &failed
-	}
-	x.doubtResponse()
-	return nil
-}
-
-// doubted returns the error of a call, with Executed unknown if only this attempt proves that no handler has run. So it
-// changes a response, too.
-func (x *Exchange) doubted(err error) error {
+// doubt returns the error of a call, with Executed unknown if only this attempt proves that no handler has run: another
+// attempt may have. So it changes a response, too.
+func (x *Exchange) doubt(err error) error {
 	if !x.out.ran {
 		return err
 	}
 	failed := x.Failure(err)
-	switch {
-	case failed == nil || failed.Executed != ExecutedNo:
+	if failed == nil || failed.Executed != ExecutedNo {
 		return err
-	case err == nil:
-		x.doubtResponse()
-		return nil
-	default:
-		unsure := *failed
-		unsure.Executed = ExecutedUnknown
+	}
+	unsure := *failed
+	unsure.Executed = ExecutedUnknown
+	if err != nil {
 		return &unsure
 	}
-}
-
-// doubtResponse sets Executed of a response to unknown.
-func (x *Exchange) doubtResponse() {
-	refused := responseError(x.Response)
-	refused.Executed = ExecutedUnknown
-	doubted := *x.Response
-	doubted.Body = refused.body()
-	x.Response = &doubted
+	response := *x.Response
+	response.Body = unsure.body()
+	x.Response = &response
+	return nil
 }
