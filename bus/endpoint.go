@@ -6,14 +6,13 @@ import (
 	"errors"
 	"net/http"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/busline/busline/bus/claims"
+	"github.com/busline/busline/bus/internal/logqueue"
 	"github.com/busline/busline/bus/internal/server"
 	"github.com/busline/busline/bus/metrics"
 	"github.com/busline/busline/bus/subject"
@@ -37,10 +36,7 @@ type endpoint struct {
 	unseen    bool         // no interceptor of the user's stands in the chain
 	lastError atomic.Int32 // the status of the last request that was answered with an error
 
-	misspelt struct {
-		sync.Mutex
-		warned []string
-	}
+	misspelt logqueue.Once
 }
 
 // Body limits, where no option says otherwise.
@@ -194,15 +190,9 @@ func (e *endpoint) decode(in *serverCall) (reflect.Value, error) {
 	return arguments, nil
 }
 
-// maxWarned bounds the misspelt arguments of an endpoint that are logged.
-const maxWarned = 20
-
 // warnOfMisspelt logs an argument that was ignored although it may be meant for another one, once.
 func (e *endpoint) warnOfMisspelt(in *serverCall, name string) {
-	e.misspelt.Lock()
-	defer e.misspelt.Unlock()
-	if len(e.misspelt.warned) < maxWarned && !slices.Contains(e.misspelt.warned, name) {
-		e.misspelt.warned = append(e.misspelt.warned, name)
+	if e.misspelt.IsFirst(name) {
 		in.conn.log(in.conn.logger.Warn().Str("endpoint", e.Name).Str("caller", in.Request.FromHost),
 			"an argument is unknown and ignored: "+name)
 	}

@@ -63,8 +63,8 @@ const importTable = `
 		bus/internal/feature reflectapi/similar reflectapi reflectapi/schema restmap reflectapi/strictjson
 		restmap/openapi
 	bus/events:         bus bus/wire bus/subject bus/claims bus/metrics bus/internal/callctx bus/internal/client
-		bus/internal/durable bus/internal/feature bus/internal/natsconn bus/internal/server bus/internal/status
-		bus/internal/worker reflectapi/similar reflectapi reflectapi/schema reflectapi/strictjson restmap
+		bus/internal/durable bus/internal/feature bus/internal/logqueue bus/internal/natsconn bus/internal/server
+		bus/internal/status bus/internal/worker reflectapi/similar reflectapi reflectapi/schema reflectapi/strictjson restmap
 		restmap/openapi restmap/asyncapi
 	bus/eventlog:       bus bus/wire bus/subject bus/internal/natsconn bus/internal/durable reflectapi/similar
 	bus/interceptors:   bus bus/events bus/internal/feature bus/wire

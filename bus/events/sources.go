@@ -12,6 +12,7 @@ import (
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/internal/durable"
 	"github.com/busline/busline/bus/internal/feature"
+	"github.com/busline/busline/bus/internal/logqueue"
 	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/internal/server"
 	"github.com/busline/busline/bus/metrics"
@@ -27,6 +28,8 @@ type sources struct {
 	conn   *bus.Conn
 	logger zerolog.Logger
 
+	warned logqueue.Once // what warn has logged
+
 	listing, publishing bool // what port 888 has of events; protected by registering of the connection
 
 	mu        sync.Mutex // protects all below
@@ -38,7 +41,6 @@ type sources struct {
 	readers   []eventReader              // of stored events, in the order of Subscribe
 	checks    map[string]*publisherCheck // of the publishers of stored events
 	unstored  map[unstored]time.Time     // when a subscriber asked last for an event that should be stored
-	warned    []string                   // what warn has logged
 }
 
 // sourcesOf returns the extension of a connection.
@@ -281,15 +283,9 @@ func (s *sources) knownEvents(host string) (names []string) {
 	return names
 }
 
-// maxWarned bounds the misspelt names that are logged.
-const maxWarned = 20
-
 // warn logs a sentence once.
 func (s *sources) warn(text string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.warned) < maxWarned && !slices.Contains(s.warned, text) {
-		s.warned = append(s.warned, text)
+	if s.warned.IsFirst(text) {
 		s.Log(s.logger.Warn(), text)
 	}
 }
