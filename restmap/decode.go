@@ -267,12 +267,9 @@ func (p *input) unmarshal(body []byte, into reflect.Value, request *Request) err
 	v := into.Addr().Interface()
 	light := len(body) <= p.lightBytes
 	var err error
-	switch {
-	case light:
+	if light {
 		err = strictjson.UnmarshalKnown(body, v)
-	case strictjson.UnmarshalPlain(body, v):
-		return nil
-	default:
+	} else {
 		err = p.unmarshalWeighed(body, v, strictjson.Text.UnmarshalKnown)
 	}
 	if strictjson.IsUnknown(err) && !p.strict {
@@ -301,6 +298,9 @@ func (p *input) unmarshalStrictly(body []byte, into any) error {
 // unmarshalWeighed parses JSON, unless it would take too much memory. Heavy bodies wait for their turn: all that are
 // parsed at the same time are in memory at the same time, and two cores parse at most two at a time anyway.
 func (p *input) unmarshalWeighed(body []byte, into any, parse func(strictjson.Text, any) error) error {
+	if strictjson.UnmarshalPlain(body, into) { // it takes no more memory than its text
+		return nil
+	}
 	text, err := strictjson.Scan(body)
 	if err != nil {
 		return err
