@@ -15,30 +15,15 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"log"
 	"os"
-	"os/signal"
 	"time"
 
-	"github.com/busline/busline/benchmarks/child"
 	"github.com/busline/busline/benchmarks/peers/markdown"
 	"github.com/busline/busline/benchmarks/peers/peer"
 	"github.com/busline/busline/benchmarks/peers/rounds"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if isChild, err := child.Run(ctx, peer.Stages()); isChild {
-		if err != nil {
-			log.Fatal(err) //nolint:gocritic // as below
-		}
-		return
-	}
-	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
-		log.Fatal(err)
-	}
-}
+func main() { os.Exit(peer.Main(run)) }
 
 func run(ctx context.Context, arguments []string, tables, progress io.Writer) error {
 	flags := flag.NewFlagSet("peers", flag.ContinueOnError)

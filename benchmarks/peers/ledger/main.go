@@ -17,19 +17,13 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"log"
 	"os"
-	"os/signal"
 	"time"
+
+	"github.com/busline/busline/benchmarks/peers/peer"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
-		log.Fatal(err) //nolint:gocritic // the process ends
-	}
-}
+func main() { os.Exit(peer.Main(run)) }
 
 func run(ctx context.Context, arguments []string, out, progress io.Writer) error {
 	flags := flag.NewFlagSet("ledger", flag.ContinueOnError)

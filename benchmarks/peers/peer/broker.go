@@ -11,12 +11,21 @@ import (
 
 // startBroker runs a NATS server on loopback TCP.
 func startBroker(_ context.Context, _ string, setup *rounds.Setup) (url string, err error) {
-	embedded, err := broker.Start(broker.Listen("127.0.0.1:0"))
+	embedded, err := embedBroker(setup, broker.Listen("127.0.0.1:0"))
 	if err != nil {
 		return "", err
 	}
-	setup.Cleanup(embedded.Close)
 	return embedded.URL(), nil
+}
+
+// embedBroker runs a NATS server in this process, by default without a port.
+func embedBroker(setup *rounds.Setup, options ...broker.Option) (*broker.Broker, error) {
+	embedded, err := broker.Start(options...)
+	if err != nil {
+		return nil, err
+	}
+	setup.Cleanup(embedded.Close)
+	return embedded, nil
 }
 
 // connectNATS opens a connection to a broker.

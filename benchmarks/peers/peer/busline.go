@@ -8,7 +8,6 @@ import (
 
 	"github.com/busline/busline/benchmarks/peers/rounds"
 	"github.com/busline/busline/bus"
-	"github.com/busline/busline/bus/broker"
 )
 
 const buslineHost = "calculator.example"
@@ -68,11 +67,10 @@ func dialBusline(ctx context.Context, broker string, setup *rounds.Setup) (clien
 
 // dialShortCircuit is Busline within a process: calls bypass the broker.
 func dialShortCircuit(ctx context.Context, _ string, setup *rounds.Setup) (client, error) {
-	embedded, err := broker.Start()
+	embedded, err := embedBroker(setup)
 	if err != nil {
 		return client{}, err
 	}
-	setup.Cleanup(embedded.Close)
 	if err := serveBusline(ctx, setup, bus.WithBroker(embedded)); err != nil {
 		return client{}, err
 	}

@@ -3,6 +3,10 @@ package peer
 import (
 	"context"
 	"fmt"
+	"io"
+	"log"
+	"os"
+	"os/signal"
 	"slices"
 
 	"github.com/busline/busline/benchmarks/child"
@@ -68,4 +72,19 @@ func Stages() map[string]child.Role {
 		}
 	}
 	return roles
+}
+
+// Main runs a program that measures, or is a stage of one that runs in the parent process. It returns the exit code.
+func Main(run func(ctx context.Context, arguments []string, out, progress io.Writer) error) (code int) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	isChild, err := child.Run(ctx, Stages())
+	if !isChild {
+		err = run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	}
+	if err != nil {
+		log.Print(err)
+		return 1
+	}
+	return 0
 }

@@ -35,11 +35,10 @@ func startStore(setup *rounds.Setup) (url string, err error) {
 		return "", err
 	}
 	setup.Cleanup(func() { _ = os.RemoveAll(folder) }) // it is in the folder for temporary files
-	embedded, err := broker.Start(broker.Listen("127.0.0.1:0"), broker.JetStream(folder))
+	embedded, err := embedBroker(setup, broker.Listen("127.0.0.1:0"), broker.JetStream(folder))
 	if err != nil {
 		return "", err
 	}
-	setup.Cleanup(embedded.Close)
 	return embedded.URL(), nil
 }
 

@@ -9,12 +9,10 @@ import (
 
 	"github.com/fullstorydev/grpchan/inprocgrpc"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/busline/busline/benchmarks/peers/rounds"
 	"github.com/busline/busline/bus"
-	"github.com/busline/busline/bus/broker"
 )
 
 // elements is how many a call streams.
@@ -50,30 +48,24 @@ func streaming(within bool) []rounds.Contender {
 			}},
 			{Name: "busline, short circuit",
 				Start: func(ctx context.Context, setup *rounds.Setup) (func() (rounds.Call, error), error) {
-					embedded, err := broker.Start()
+					embedded, err := embedBroker(setup)
 					if err != nil {
 						return nil, err
 					}
-					setup.Cleanup(embedded.Close)
 					return countOnBus(ctx, setup, bus.WithBroker(embedded))
 				}},
 		}
 	}
 	return []rounds.Contender{
 		{Name: rival, Start: func(ctx context.Context, setup *rounds.Setup) (func() (rounds.Call, error), error) {
-			listener, err := listen(ctx)
+			address, err := serveGRPC(ctx, setup, countDesc(), counting{})
 			if err != nil {
 				return nil, err
 			}
-			server := grpc.NewServer()
-			server.RegisterService(countDesc(), counting{})
-			serve(setup, func() error { return server.Serve(listener) }, server.Stop)
-			insecurely := grpc.WithTransportCredentials(insecure.NewCredentials())
-			channel, err := grpc.NewClient(listener.Addr().String(), insecurely)
+			channel, err := connectGRPC(address, setup)
 			if err != nil {
 				return nil, err
 			}
-			setup.Cleanup(func() { _ = channel.Close() }) // fails only if it is closed already
 			return sharing(countByGRPC(channel)), nil
 		}},
 		{Name: "busline", Start: func(ctx context.Context, setup *rounds.Setup) (func() (rounds.Call, error), error) {
