@@ -22,12 +22,12 @@ func Run(ctx context.Context, arguments []string, tables, progress io.Writer) er
 }
 
 // Loop runs a loop.
-func Loop(ctx context.Context, call func(context.Context) error, limit int, due []time.Duration) (made []Outcome) {
+func Loop(ctx context.Context, call func(context.Context) error, limit int, due []time.Duration) (outcomes []Outcome) {
 	calls := loop{call: call, statusOf: error.Error, limit: limit, sleep: time.Sleep}
 	for _, each := range calls.run(ctx, due) {
-		made = append(made, Outcome{each.due, each.took, each.status})
+		outcomes = append(outcomes, Outcome{each.due, each.took, each.status})
 	}
-	return made
+	return outcomes
 }
 
 // Arrivals is arrivals.
@@ -35,11 +35,11 @@ func Arrivals(random *rand.Rand, rate float64, from, to time.Duration) []time.Du
 	return arrivals(random, rate, from, to)
 }
 
-func inner(all []Outcome) (made []outcome) {
+func inner(all []Outcome) (outcomes []outcome) {
 	for _, each := range all {
-		made = append(made, outcome{each.Due, each.Took, each.Status})
+		outcomes = append(outcomes, outcome{each.Due, each.Took, each.Status})
 	}
-	return made
+	return outcomes
 }
 
 // Summary returns figures of resultOf.

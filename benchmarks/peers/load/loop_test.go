@@ -40,8 +40,8 @@ func stalling(stalled int) func(context.Context) error {
 func TestLoop_Stall(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		made := main.Loop(t.Context(), stalling(21), 1000, every(10*time.Millisecond, 100))
-		for i, each := range made {
+		outcomes := main.Loop(t.Context(), stalling(21), 1000, every(10*time.Millisecond, 100))
+		for i, each := range outcomes {
 			want := time.Millisecond
 			switch waiting := i - 20; { // behind the call that is due at 200 ms, and ends at 495
 			case waiting == 0:
@@ -53,7 +53,7 @@ func TestLoop_Stall(t *testing.T) {
 				t.Errorf("call %d: %+v, want it to take %v", i, each, want)
 			}
 		}
-		if _, p50, p99, _, _ := main.Summary(made, 0); p50 != 1 || p99 != 286 {
+		if _, p50, p99, _, _ := main.Summary(outcomes, 0); p50 != 1 || p99 != 286 {
 			t.Errorf("p50 %v, p99 %v; want 1 and 286 ms", p50, p99)
 		}
 	})
@@ -63,9 +63,9 @@ func TestLoop_Stall(t *testing.T) {
 func TestLoop_Late(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		made := main.Loop(t.Context(), func(context.Context) error { return nil }, 1, []time.Duration{-time.Second, 0})
-		if made[0].Took != time.Second {
-			t.Errorf("it took %v, want 1s", made[0].Took)
+		outcomes := main.Loop(t.Context(), func(context.Context) error { return nil }, 1, []time.Duration{-time.Second, 0})
+		if outcomes[0].Took != time.Second {
+			t.Errorf("it took %v, want 1s", outcomes[0].Took)
 		}
 	})
 }
@@ -74,12 +74,12 @@ func TestLoop_Late(t *testing.T) {
 func TestLoop_Limit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		made := main.Loop(t.Context(), stalling(1), 3, every(10*time.Millisecond, 40))
-		_, _, _, _, failed := main.Summary(made, 0)
+		outcomes := main.Loop(t.Context(), stalling(1), 3, every(10*time.Millisecond, 40))
+		_, _, _, _, failed := main.Summary(outcomes, 0)
 		if len(failed) != 1 || math.Abs(failed[main.NotSent]-27.0/40) > 1e-9 { // the three that were sent end from 295 ms on
 			t.Errorf("failed: %v, want %d of %d not sent", failed, 27, 40)
 		}
-		for i, each := range made {
+		for i, each := range outcomes {
 			if want := i >= 3 && i < 30; (each.Status == main.NotSent) != want {
 				t.Errorf("call %d: %+v", i, each)
 			}

@@ -81,13 +81,13 @@ func open() []peer {
 func takingTurns(dial func(context.Context, string, *rounds.Setup) (client, error)) func(context.Context, string,
 	*rounds.Setup) (client, error) {
 	return func(ctx context.Context, address string, setup *rounds.Setup) (client, error) {
-		made, err := dial(ctx, address, setup)
-		if err != nil || made.newAdder == nil {
-			return made, err
+		caller, err := dial(ctx, address, setup)
+		if err != nil || caller.newAdder == nil {
+			return caller, err
 		}
 		idle := make(chan func(context.Context, int, int) (int, error), openConnections)
 		for range openConnections {
-			add, err := made.newAdder()
+			add, err := caller.newAdder()
 			if err != nil {
 				return client{}, err
 			}
