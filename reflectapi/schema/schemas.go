@@ -281,6 +281,12 @@ type Schema struct {
 	Example  any   `json:"example,omitempty"`
 	Enum     []any `json:"enum,omitempty"`
 
+	// EnumNames name the values of Enum, in its order, where these are numbers: for generators of code.
+	EnumNames []string `json:"x-enum-varnames,omitempty"`
+
+	// EnumDescriptions describe values of Enum, by the value as text.
+	EnumDescriptions map[string]string `json:"x-enumDescriptions,omitempty"`
+
 	MultipleOf       Number `json:"multipleOf,omitzero"`
 	Minimum          Number `json:"minimum,omitzero"`
 	ExclusiveMinimum bool   `json:"exclusiveMinimum,omitempty"`
@@ -307,9 +313,19 @@ type Schema struct {
 	OneOf []*Schema `json:"oneOf,omitempty"`
 	Not   *Schema   `json:"not,omitempty"`
 
+	Discriminator *Discriminator `json:"discriminator,omitempty"` // of OneOf
+
 	ReadOnly   bool `json:"readOnly,omitempty"`
 	WriteOnly  bool `json:"writeOnly,omitempty"`
 	Deprecated bool `json:"deprecated,omitempty"`
+}
+
+// Discriminator says which of several alternatives, all of them references to components, an object is.
+//
+// https://spec.openapis.org/oas/v3.0.0#discriminator-object
+type Discriminator struct {
+	PropertyName string            `json:"propertyName"`      // a required text of each alternative: "kind"
+	Mapping      map[string]string `json:"mapping,omitempty"` // references by that text
 }
 
 // UnmarshalJSON reads a Schema Object. In documents from elsewhere additionalProperties may also be true, which becomes
