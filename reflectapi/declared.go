@@ -32,6 +32,8 @@ type Declared struct {
 
 	Form []FormField // of a web method: the fields and files of the form that it reads
 
+	OneOf *OneOf // of an interface that is a union; nil for any other
+
 	values []valueDirective
 }
 
@@ -41,6 +43,12 @@ type Problem struct {
 	Type        string       // URI reference: "out-of-stock"
 	DetailsName string       // Go type of the details as written; "" if there are none
 	Details     reflect.Type // nil if there are none, or if only source is available
+}
+
+// OneOf are the variants of a union, as source declares them.
+type OneOf struct {
+	Discriminator string // the member that tells them apart: "kind"
+	Names, Types  []string
 }
 
 // valueDirective declares more of one argument or result.
@@ -173,6 +181,29 @@ func (d *Declared) readProblem(words []string, _ string) error {
 		problem.DetailsName = words[2]
 	}
 	d.Problems = append(d.Problems, problem)
+	return nil
+}
+
+func (d *Declared) readOneOf(words []string, _ string) error {
+	if len(words) < 2 || strings.Contains(words[0], "=") {
+		return errMisfit
+	}
+	if d.OneOf == nil {
+		d.OneOf = &OneOf{Discriminator: words[0]}
+	}
+	if words[0] != d.OneOf.Discriminator {
+		return fmt.Errorf("names %s and %s: all variants are told apart by one member", d.OneOf.Discriminator, words[0])
+	}
+	for _, variant := range words[1:] {
+		name, typeName, assigned := strings.Cut(variant, "=")
+		switch {
+		case !assigned || name == "" || typeName == "":
+			return errMisfit
+		case slices.Contains(d.OneOf.Names, name):
+			return fmt.Errorf("has two variants %s: give each its own name", name)
+		}
+		d.OneOf.Names, d.OneOf.Types = append(d.OneOf.Names, name), append(d.OneOf.Types, typeName)
+	}
 	return nil
 }
 

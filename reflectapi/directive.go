@@ -26,6 +26,11 @@ import (
 //		Cancel(ctx context.Context, id int, reason string) error
 //	}
 //
+//	// Payment is how an order is paid.
+//	//
+//	//busline:oneOf kind card=Card transfer=Transfer
+//	type Payment interface{ isPayment() }
+//
 //	// Events are what happens to orders.
 //	type Events interface {
 //		// OnSent tells that an order is on its way.
@@ -51,6 +56,7 @@ const (
 	ProblemDirective  = DirectivePrefix + "problem"
 	KeyDirective      = DirectivePrefix + "key"
 	FieldDirective    = DirectivePrefix + "field"
+	OneOfDirective    = DirectivePrefix + "oneOf"
 	ClientDirective   = DirectivePrefix + "client"
 )
 
@@ -82,6 +88,8 @@ func Directives() []Directive {
 		{KeyDirective, "the name of one argument", "number", true, OfEvent, (*Declared).readKey},
 		{FieldDirective, "a name and a type, then keywords, a description or both",
 			"title string required maxLength=80 title of the page", false, OfWebMethod, (*Declared).readField},
+		{OneOfDirective, "the member that tells variants apart, and the variants with their types", "kind card=Card transfer=Transfer",
+			false, OfUnion, (*Declared).readOneOf},
 		{ClientDirective, "the type of the client, and the port of its host", "", true, OfInterface | OfEventInterface,
 			(*Declared).readClient},
 	}
@@ -147,13 +155,14 @@ const (
 	OfWebMethod                        // a method that reads and writes HTTP itself
 	OfInterface                        // an interface of calls
 	OfEventInterface                   // an interface of events
-	everywhere       = OfCall | OfEvent | OfWebMethod | OfInterface | OfEventInterface
+	OfUnion                            // an interface whose values are those of variants
+	everywhere       = OfCall | OfEvent | OfWebMethod | OfInterface | OfEventInterface | OfUnion
 )
 
 // String lists the places: "calls and events".
 func (s Scope) String() string {
 	var places []string
-	for i, place := range []string{"calls", "events", "web methods", "interfaces", "interfaces of events"} {
+	for i, place := range []string{"calls", "events", "web methods", "interfaces", "interfaces of events", "unions"} {
 		if s&(1<<i) != 0 {
 			places = append(places, place)
 		}
@@ -190,13 +199,23 @@ var almostDirective = regexp.MustCompile(`(?im)^[ \t/*]*busline([ \t]*[:-][ \t]*
 // is written, "//busline:key id"; "" if there is none. A line that only mentions a directive does not begin with it.
 func MeantAsDirective(comment string) (line string, offset int, write string) {
 	for _, at := range almostDirective.FindAllStringSubmatchIndex(comment, -1) {
-		separator, word := comment[at[2]:at[3]], strings.ToLower(comment[at[4]:at[5]])
+		separator, word := comment[at[2]:at[3]], inCase(comment[at[4]:at[5]])
 		text := strings.TrimSpace(strings.TrimSuffix(comment[at[6]:at[7]], "*/"))
 		if write := meant(separator, DirectivePrefix+word, text); write != "" {
 			return strings.TrimSpace(comment[at[0]:at[1]]), at[0], write
 		}
 	}
 	return "", 0, ""
+}
+
+// inCase returns a word as a directive writes it, or else in lower case.
+func inCase(word string) string {
+	for _, each := range Directives() {
+		if known := strings.TrimPrefix(each.Name, DirectivePrefix); strings.EqualFold(known, word) {
+			return known
+		}
+	}
+	return strings.ToLower(word)
 }
 
 // meant returns the directive that was meant by a name and the text after it; "" if that is prose. A misspelt name

@@ -11,7 +11,6 @@ import (
 	"sync"
 
 	"github.com/busline/busline/reflectapi/internal/gotype"
-	"github.com/busline/busline/reflectapi/schema"
 )
 
 // signatureTable is the declaration that was registered for an interface.
@@ -113,25 +112,6 @@ func (table *signatureTable) checkMethod(m reflect.Method) {
 // Describe, DescribeAs and CheckNames. It is safe for concurrent use.
 func Register[T any](declaration string, details ...reflect.Type) struct{} {
 	registered.add(reflect.TypeFor[T](), declaration, details)
-	return struct{}{}
-}
-
-// RegisterEnum closes a named type: its schema lists these values as an enum, and arguments and members of the type are
-// held to it, as by an enum in a jsonschema tag. A tag at a field may have an enum of its own instead. apigen writes
-// the call, with all constants of the type, into the package of the type:
-//
-//	//go:generate go run github.com/busline/busline/bus/cmd/apigen -type Colour
-//
-// A type that writes itself as text or JSON has what it writes for the values. A further call adds values. The result
-// has no meaning, and RegisterEnum never fails; for a type of the language, such as string, it does nothing. It is
-// called while packages are initialised, and is safe for concurrent use.
-func RegisterEnum[T ~string | ~int | ~int8 | ~int16 | ~int32 | ~int64 |
-	~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64](values ...T) struct{} {
-	if t := reflect.TypeFor[T](); t.PkgPath() != "" {
-		for _, value := range values {
-			schema.AddEnum(t, value)
-		}
-	}
 	return struct{}{}
 }
 

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+
+	"github.com/busline/busline/reflectapi/strictjson"
 )
 
 // Constraints are the conditions that the jsonschema tags of a type set for its values, as in its schema. They are
@@ -84,7 +86,7 @@ func isConstrained(t reflect.Type, seen map[reflect.Type]bool) bool {
 		return false
 	}
 	seen[t] = true
-	if describesItself(t) || ignoredMethods(t) != nil || len(closed.of(t)) > 0 {
+	if describesItself(t) || ignoredMethods(t) != nil || len(closed.of(t)) > 0 || strictjson.UnionOf(t) != nil {
 		return true
 	}
 	switch t.Kind() {

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/invopop/jsonschema"
+
+	"github.com/busline/busline/reflectapi/strictjson"
 )
 
 // definitionPrefix is where jsonschema puts its named schemas.
@@ -60,8 +62,14 @@ func (c *converter) convert(in *jsonschema.Schema, t reflect.Type) *Schema {
 		t = nil
 	}
 	in, orNull := withoutNull(in)
-	out := c.convertValue(in, t)
-	if null || orNull || t != nil && t.Kind() == reflect.Interface {
+	union := strictjson.UnionOf(t)
+	var out *Schema
+	if union != nil {
+		out = c.annotated(in, c.union(union))
+	} else {
+		out = c.convertValue(in, t)
+	}
+	if null || orNull || t != nil && t.Kind() == reflect.Interface && union == nil {
 		out = c.nullable(out)
 	}
 	return out
@@ -72,7 +80,7 @@ func (c *converter) convertValue(in *jsonschema.Schema, t reflect.Type) *Schema 
 	switch {
 	case in == nil || reflect.DeepEqual(in, &jsonschema.Schema{}) || reflect.DeepEqual(in, jsonschema.TrueSchema):
 		out := anything()
-		out.Enum = c.enum(t, out) // of a type that writes its own JSON
+		c.enum(t, out) // of a type that writes its own JSON
 		return out
 	case reflect.DeepEqual(in, jsonschema.FalseSchema):
 		return nothing()
@@ -125,7 +133,11 @@ func (c *converter) reference(in *jsonschema.Schema) *Schema {
 		return anything()
 	}
 	c.component(name, definition)
-	ref := &Schema{Ref: componentPrefix + name}
+	return c.annotated(in, &Schema{Ref: componentPrefix + name})
+}
+
+// annotated puts what describes values around a reference.
+func (c *converter) annotated(in *jsonschema.Schema, ref *Schema) *Schema {
 	around := &Schema{}
 	c.annotations(in, around)
 	if reflect.DeepEqual(around, &Schema{}) {
@@ -235,6 +247,9 @@ func (c *converter) nullable(s *Schema) *Schema {
 	}
 	if len(s.Enum) > 0 && !slices.Contains(s.Enum, nil) {
 		s.Enum = append(s.Enum, nil)
+		if s.EnumNames != nil {
+			s.EnumNames = append(s.EnumNames, "Null")
+		}
 	}
 	s.Nullable = true
 	if s.Type == "" {

@@ -59,6 +59,13 @@ func (c *encodableCheck) obstacle(t reflect.Type, where partOf) string {
 		return ""
 	}
 	c.seen[t] = true
+	union, isRegistered := strictjson.RegisteredAsUnion(t)
+	if isRegistered {
+		if problem := unionProblem(union); problem != "" {
+			return fmt.Sprintf("%s is of type %v, which %s", where, t, problem)
+		}
+		return c.anyObstacle(union.Structs())
+	}
 	if isStream(t) {
 		return fmt.Sprintf("%s is of type %v: take or return a []byte, or make it a web method (w http.ResponseWriter, "+
 			"r *http.Request)", where, t)
@@ -68,8 +75,8 @@ func (c *encodableCheck) obstacle(t reflect.Type, where partOf) string {
 		return fmt.Sprintf("%s is of type %v", where, t)
 	case reflect.Interface:
 		if t.NumMethod() > 0 {
-			return fmt.Sprintf("%s is of type %v, an interface, so it is unknown which type to decode: use a struct, or any",
-				where, t)
+			return fmt.Sprintf("%s is of type %v, an interface, so it is unknown which type to decode: use a struct, or any, "+
+				"or declare its variants with //busline:oneOf and run apigen for it", where, t)
 		}
 	case reflect.Pointer:
 		if pointsToItself(t) {
@@ -86,6 +93,16 @@ func (c *encodableCheck) obstacle(t reflect.Type, where partOf) string {
 		return c.obstacle(t.Elem(), where.element())
 	case reflect.Struct:
 		return c.structObstacle(t, where)
+	}
+	return ""
+}
+
+// anyObstacle returns the first obstacle in several types.
+func (c *encodableCheck) anyObstacle(types []reflect.Type) string {
+	for _, t := range types {
+		if obstacle := c.obstacle(t, partOf{}); obstacle != "" {
+			return obstacle
+		}
 	}
 	return ""
 }

@@ -42,14 +42,22 @@ type unwritable int
 func (unwritable) MarshalJSON() ([]byte, error) { return nil, assert.AnError }
 
 var (
-	_ = reflectapi.RegisterEnum[colour]("red", "blue")
-	_ = reflectapi.RegisterEnum[colour]("blue", "green")
-	_ = reflectapi.RegisterEnum[size](0, 2, 4)
-	_ = reflectapi.RegisterEnum[mood](1, 2)
-	_ = reflectapi.RegisterEnum[state](0, 1)
-	_ = reflectapi.RegisterEnum[unwritable](1)
-	_ = reflectapi.RegisterEnum[int8](1)
+	_ = reflectapi.RegisterEnum(constants[colour]("red", "blue")...)
+	_ = reflectapi.RegisterEnum(constants[colour]("blue", "green")...)
+	_ = reflectapi.RegisterEnum(constants[size](0, 2, 4)...)
+	_ = reflectapi.RegisterEnum(constants[mood](1, 2)...)
+	_ = reflectapi.RegisterEnum(constants[state](0, 1)...)
+	_ = reflectapi.RegisterEnum(constants[unwritable](1)...)
+	_ = reflectapi.RegisterEnum(constants[int8](1)...)
 )
+
+// constants have neither names nor comments.
+func constants[T any](values ...T) (all []reflectapi.Constant[T]) {
+	for _, value := range values {
+		all = append(all, reflectapi.Constant[T]{Value: value})
+	}
+	return all
+}
 
 type paint struct {
 	Colour  colour            `json:"colour"`

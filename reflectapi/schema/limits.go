@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/invopop/jsonschema"
 )
 
@@ -49,7 +48,7 @@ func (c *converter) values(in *jsonschema.Schema, out *Schema, t reflect.Type) {
 		out.Enum = []any{typed(in.Const, out)}
 	}
 	if out.Enum == nil {
-		out.Enum = c.enum(t, out)
+		c.enum(t, out)
 	}
 	if len(out.Enum) > 0 {
 		c.enums = append(c.enums, enumerated{c.where(), out.Enum, out})
@@ -353,28 +352,4 @@ func findCycle(components map[string]*Schema, s *Schema, within []string,
 		}
 	}
 	return "", false
-}
-
-// enum returns the values that a closed type has in JSON, in a schema of it.
-func (c *converter) enum(t reflect.Type, out *Schema) (values []any) {
-	if t == nil {
-		return nil
-	}
-	for _, value := range closed.of(t) {
-		text, err := jsonv2.Marshal(value)
-		var decoded any
-		if err == nil {
-			err = unmarshalExact(text, &decoded)
-		}
-		if err != nil {
-			c.failf("%v is an enum, and its value %#v cannot be encoded as JSON: %v", t, value, err)
-			return nil
-		}
-		decoded = exact(decoded)
-		if number, isWhole := decoded.(int64); isWhole && out.Type == "string" { // of a field with the json option string
-			decoded = strconv.FormatInt(number, 10)
-		}
-		values = append(values, decoded)
-	}
-	return values
 }

@@ -3,6 +3,8 @@ package schema
 import (
 	"reflect"
 	"slices"
+
+	"github.com/busline/busline/reflectapi/strictjson"
 )
 
 // isReadOnly reports whether the jsonschema tag of a field says that it is only in results.
@@ -38,6 +40,11 @@ func (e eraser) visit(t reflect.Type, met map[reflect.Type]bool) bool {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
 		found = e.visit(t.Elem(), met)
+	case reflect.Interface:
+		for _, variant := range strictjson.UnionOf(t).Structs() {
+			inside := e.visit(variant, met)
+			found = found || inside
+		}
 	case reflect.Struct:
 		for f := range t.Fields() {
 			inside := f.IsExported() && (isReadOnly(f.Tag) || e.visit(f.Type, met))
@@ -61,6 +68,14 @@ func (e eraser) erase(v reflect.Value) {
 		for i := range v.Len() {
 			e.erase(v.Index(i))
 		}
+	case reflect.Interface: // a union
+		if v.IsNil() {
+			return
+		}
+		held := reflect.New(v.Elem().Type()).Elem()
+		held.Set(v.Elem())
+		e.erase(held)
+		v.Set(held)
 	case reflect.Map:
 		for _, key := range v.MapKeys() {
 			value := reflect.New(v.Type().Elem()).Elem()

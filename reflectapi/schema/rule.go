@@ -22,6 +22,7 @@ type rule struct {
 	number   *numberRule
 	list     *listRule
 	object   *objectRule
+	union    *unionRule
 
 	allOf, anyOf, oneOf []*rule
 	not                 *rule
@@ -44,6 +45,8 @@ func (r *rule) check(to *validation, v reflect.Value) {
 		to.fail("expects " + oneOf(r.enum))
 	}
 	switch {
+	case r.union != nil:
+		r.union.check(to, v)
 	case v.Kind() == reflect.String:
 		r.text.check(to, v.String())
 	case isNumber(v):
@@ -304,9 +307,10 @@ type objectRule struct {
 
 // fieldRule restricts one field of a struct.
 type fieldRule struct {
-	name  string
-	index []int
-	rule  *rule
+	name     string
+	index    []int
+	rule     *rule
+	optional bool // nil stands for what is absent
 }
 
 func (r *objectRule) check(to *validation, v reflect.Value) {
@@ -323,7 +327,7 @@ func (r *objectRule) checkFields(to *validation, v reflect.Value) {
 	for i := range r.fields {
 		field := &r.fields[i]
 		value, err := v.FieldByIndexErr(field.index)
-		if err != nil || isNil(value) {
+		if err != nil || isNil(value) && (field.rule.nullable || field.optional) {
 			continue // there is no value: a nil pointer, or a field of an embedded struct behind one
 		}
 		to.enter(place{field.name, -1})

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/busline/busline/reflectapi/strictjson"
 )
 
 // ruleKey identifies a component together with a Go type, nil for any.
@@ -35,11 +37,35 @@ func (c *compiler) generic(s *Schema) *rule {
 		return c.component(s.Ref, nil, c.generic)
 	}
 	r := &rule{typ: s.Type, nullable: s.AllowsNull(c.components), enum: s.Enum, text: c.text(s), number: numbers(s, nil)}
+	if s.Discriminator != nil {
+		r.union = c.genericUnion(s)
+		return r
+	}
 	if s.Items != nil || s.MinItems != nil || s.MaxItems != nil || s.UniqueItems {
 		r.list = &listRule{s.MinItems, s.MaxItems, s.UniqueItems, c.generic(s.Items)}
 	}
 	r.object = c.genericObject(s)
 	r.allOf, r.anyOf, r.oneOf, r.not = c.all(s.AllOf), c.all(s.AnyOf), c.all(s.OneOf), c.generic(s.Not)
+	return r
+}
+
+// genericUnion compiles the rule of a union for decoded JSON.
+func (c *compiler) genericUnion(s *Schema) *unionRule {
+	r := &unionRule{discriminator: s.Discriminator.PropertyName, named: map[string]*rule{}}
+	for name, to := range s.Discriminator.Mapping {
+		r.named[name] = c.component(to, nil, c.generic)
+	}
+	return r
+}
+
+// typedUnion compiles the rule of a union for the values that it holds.
+func (c *compiler) typedUnion(u *strictjson.Union, s *Schema) *unionRule {
+	r := &unionRule{discriminator: u.Discriminator, held: map[reflect.Type]*rule{}}
+	for i := range u.Variants {
+		t := u.Variants[i].Struct()
+		r.held[t] = c.component(s.Discriminator.Mapping[u.Variants[i].Name], t,
+			func(s *Schema) *rule { return c.typed(s, t) })
+	}
 	return r
 }
 
@@ -102,6 +128,9 @@ func (c *compiler) typed(s *Schema, t reflect.Type) *rule {
 	if s.Ref != "" {
 		return c.component(s.Ref, t, func(s *Schema) *rule { return c.typed(s, t) })
 	}
+	if union := strictjson.UnionOf(t); union != nil && s.Discriminator != nil {
+		return &rule{union: c.typedUnion(union, s)}
+	}
 	r := &rule{nullable: true} // a nil pointer, if it can be one
 	if !isPlain(s, t) {
 		c.presence = c.presence || c.restricts(s, t, map[*Schema]bool{}) ||
@@ -156,6 +185,9 @@ func readsAnything(t reflect.Type, seen map[reflect.Type]bool) bool {
 	}
 	seen[t] = true
 	switch {
+	case strictjson.UnionOf(t) != nil:
+		return slices.ContainsFunc(strictjson.UnionOf(t).Structs(),
+			func(t reflect.Type) bool { return readsAnything(t, seen) })
 	case t.Kind() == reflect.Interface || WritesJSON(t):
 		return true
 	case WritesText(t):
@@ -180,7 +212,7 @@ func holdsStruct(t reflect.Type) bool {
 			return true
 		case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
 		default:
-			return false
+			return strictjson.UnionOf(t) != nil
 		}
 	}
 	return false
@@ -220,9 +252,12 @@ func (c *compiler) typedStruct(s *Schema, t reflect.Type) *objectRule {
 			c.presence = c.presence || c.restricts(property, f.Type, map[*Schema]bool{})
 			continue
 		}
-		r.fields = append(r.fields, fieldRule{f.Name, f.index, c.typed(property, f.Type)})
+		r.fields = append(r.fields, fieldRule{name: f.Name, index: f.index, rule: c.typed(property, f.Type)})
 		good := c.generic(property).fitsZero(f.Type)
 		asked := slices.Contains(s.Required, f.Name)
+		if strictjson.UnionOf(f.Type) != nil && !asked { // nil is what is absent
+			r.fields[len(r.fields)-1].optional, good = true, true
+		}
 		good = good || property.Default != nil // checkDefaults has found that it is applied
 		if asked && good || !asked && !good && !f.behindPointer(t) {
 			c.presence = true
@@ -278,6 +313,11 @@ func (r *rule) pruned() *rule {
 		if each.list != nil {
 			each.list.items = keep(each.list.items)
 		}
+		if each.union != nil {
+			for t, variant := range each.union.held {
+				each.union.held[t] = keep(variant)
+			}
+		}
 		if o := each.object; o != nil {
 			o.fields = slices.DeleteFunc(o.fields, func(f fieldRule) bool { return keep(f.rule) == nil })
 			o.others = keep(o.others)
@@ -318,6 +358,9 @@ func (r *rule) parts() (parts []*rule) {
 	if r.list != nil {
 		parts = append(parts, r.list.items)
 	}
+	if r.union != nil {
+		parts = slices.AppendSeq(parts, maps.Values(r.union.held))
+	}
 	if r.object != nil {
 		parts = append(parts, r.object.others)
 		for _, field := range r.object.fields {
@@ -329,7 +372,7 @@ func (r *rule) parts() (parts []*rule) {
 
 // restricts reports whether a rule for a Go type restricts something by itself.
 func (r *rule) restricts() bool {
-	if r.enum != nil || r.text != nil || r.number != nil {
+	if r.enum != nil || r.text != nil || r.number != nil || r.union != nil {
 		return true
 	}
 	if l := r.list; l != nil && (l.shortest != nil || l.longest != nil || l.unique) {

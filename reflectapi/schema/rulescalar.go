@@ -14,6 +14,8 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	legacy "github.com/go-json-experiment/json/v1"
+
+	"github.com/busline/busline/reflectapi/strictjson"
 )
 
 // textRule restricts a string.
@@ -246,6 +248,9 @@ func texts(s *Schema) (*textRule, error) {
 
 // fitsZero reports whether the zero value, which a missing argument or member has, satisfies a rule for decoded JSON.
 func (r *rule) fitsZero(t reflect.Type) bool {
+	if strictjson.UnionOf(t) != nil {
+		return false // nil is none of the variants
+	}
 	if t.Kind() == reflect.Pointer || t.Kind() == reflect.Interface {
 		return true // the method can see that it is absent
 	}

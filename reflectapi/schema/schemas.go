@@ -32,6 +32,7 @@ type Schemas struct {
 	types      map[string]reflect.Type // the inverse of names; nil for a reserved name
 	components map[string]*Schema
 	members    []structMember
+	variants   map[variantKey]string // names of the components of unions' variants
 }
 
 // structMember is a field of a struct, with the schemas of both.
@@ -49,6 +50,7 @@ func NewSchemas(reserved ...string) *Schemas {
 		names:      map[reflect.Type]string{},
 		types:      map[string]reflect.Type{},
 		components: map[string]*Schema{},
+		variants:   map[variantKey]string{},
 	}
 	for _, name := range reserved {
 		s.types[name] = nil
@@ -59,7 +61,7 @@ func NewSchemas(reserved ...string) *Schemas {
 // Results returns an empty collection with the names of s, for types of results: a member that is always written is
 // required there.
 func (s *Schemas) Results() *Schemas {
-	return &Schemas{results: true, names: s.names, types: s.types, components: map[string]*Schema{}}
+	return &Schemas{results: true, names: s.names, types: s.types, components: map[string]*Schema{}, variants: s.variants}
 }
 
 // Of returns the schema of a type's JSON: a reference to a component if the type has a name, otherwise the schema
@@ -157,7 +159,7 @@ func (s *Schemas) Distinct(own []string) *Schemas {
 	}
 	distinct, clashes := NewSchemas(), make(map[string][]reflect.Type)
 	for name, t := range s.types {
-		if t == nil {
+		if t == nil && !slices.Contains(slices.Collect(maps.Values(s.variants)), name) {
 			distinct.types[name] = nil
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/invopop/jsonschema"
 
 	"github.com/busline/busline/reflectapi/internal/gotype"
+	"github.com/busline/busline/reflectapi/strictjson"
 )
 
 // schemaMethod is a method with which a type gives jsonschema its schema, or part of it. jsonschema looks for it at the
@@ -120,7 +121,7 @@ func urlSchema() *jsonschema.Schema {
 
 // isComponent reports whether jsonschema makes a definition of a type.
 func isComponent(t reflect.Type) bool {
-	if describesItself(t) {
+	if describesItself(t) || strictjson.UnionOf(t) != nil {
 		return true
 	}
 	switch t.Kind() {

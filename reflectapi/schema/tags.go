@@ -10,6 +10,7 @@ import (
 
 	"github.com/busline/busline/reflectapi/internal/gotype"
 	"github.com/busline/busline/reflectapi/similar"
+	"github.com/busline/busline/reflectapi/strictjson"
 )
 
 // checkTags returns an error for jsonschema tags, and methods for jsonschema, that it silently ignores: their author
@@ -55,6 +56,9 @@ func eachType(t reflect.Type, seen map[reflect.Type]bool, visit func(reflect.Typ
 	visit(t)
 	if isClosed(t) {
 		return
+	}
+	for _, variant := range strictjson.UnionOf(t).Structs() {
+		eachType(variant, seen, visit)
 	}
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:

@@ -69,6 +69,9 @@ func mismatch(err *json.SemanticError, data []byte) error {
 	if errors.Is(err, json.ErrUnknownName) {
 		return &Error{string(err.JSONPointer), "is unknown", true}
 	}
+	if union, ok := errors.AsType[unfit](err.Err); ok {
+		return &Error{Pointer: string(err.JSONPointer), Detail: string(union)}
+	}
 	if err.GoType == nil || unfillable(err) {
 		return fmt.Errorf("read JSON: %w", err)
 	}

@@ -113,6 +113,9 @@ func walkLegacyTags(t reflect.Type, seen map[reflect.Type]bool) bool {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
 		return walkLegacyTags(t.Elem(), seen)
+	case reflect.Interface:
+		return slices.ContainsFunc(UnionOf(t).Structs(),
+			func(variant reflect.Type) bool { return walkLegacyTags(variant, seen) })
 	case reflect.Struct:
 		found := HasLegacyTags(t)
 		for f := range t.Fields() {

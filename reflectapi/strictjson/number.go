@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/big"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -27,7 +28,12 @@ func walkNumbers(t reflect.Type, seen map[reflect.Type]bool) (number, dynamic bo
 	seen[t] = true
 	switch t.Kind() {
 	case reflect.Interface:
-		return false, true
+		union := UnionOf(t)
+		for _, variant := range union.Structs() {
+			inVariant, dynamicVariant := walkNumbers(variant, seen)
+			number, dynamic = number || inVariant, dynamic || dynamicVariant
+		}
+		return number, dynamic || union == nil
 	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
 		return walkNumbers(t.Elem(), seen)
 	case reflect.Struct:
@@ -125,7 +131,9 @@ func mayReadAny(t reflect.Type, seen map[reflect.Type]bool) bool {
 	seen[t] = true
 	switch t.Kind() {
 	case reflect.Interface:
-		return true
+		union := UnionOf(t)
+		return union == nil ||
+			slices.ContainsFunc(union.Structs(), func(variant reflect.Type) bool { return mayReadAny(variant, seen) })
 	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
 		return mayReadAny(t.Elem(), seen)
 	case reflect.Struct:

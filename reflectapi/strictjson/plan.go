@@ -17,7 +17,7 @@ import (
 //
 //   - booleans, numbers, strings, []byte, times, pointers to what is plain, slices of it;
 //   - structs of it, whose json tags say a name, "-", omitempty or omitzero, and which embed nothing;
-//   - any and map[string]any that hold it.
+//   - any and map[string]any that hold it, unions of it.
 //
 // It reports no errors. Anything else, in the type or the value, is left to the JSON library, which starts again and
 // decides alone. A plan writes the same bytes as the library.
@@ -55,18 +55,23 @@ func newPlan(t reflect.Type) *Plan {
 	}
 	p := &Plan{root: make(compiler).node(t), write: common, read: common, legacy: isLegacy}
 	number, dynamic := walkNumbers(t, make(map[reflect.Type]bool))
+	writers, readers := unionsIn(t, dynamic)
 	if number || dynamic {
-		p.write = json.JoinOptions(common, json.WithMarshalers(json.MarshalToFunc(marshalNumber)))
+		writers = append(writers, json.MarshalToFunc(marshalNumber))
 	}
-	var numbers *json.Unmarshalers
+	if len(writers) > 0 {
+		p.write = json.JoinOptions(common, json.WithMarshalers(json.JoinMarshalers(writers...)))
+	}
 	p.keepsNotation = number
 	if number {
-		numbers = json.UnmarshalFromFunc(unmarshalNumber)
-		p.read = json.JoinOptions(common, json.WithUnmarshalers(numbers))
+		readers = append(readers, json.UnmarshalFromFunc(unmarshalNumber))
+	}
+	if len(readers) > 0 {
+		p.read = json.JoinOptions(common, json.WithUnmarshalers(json.JoinUnmarshalers(readers...)))
 	}
 	if mayReadAny(t, make(map[reflect.Type]bool)) {
-		p.readLong = json.JoinOptions(common,
-			json.WithUnmarshalers(json.JoinUnmarshalers(json.UnmarshalFromFunc(unmarshalAny), numbers)))
+		readers = append(readers, json.UnmarshalFromFunc(unmarshalAny))
+		p.readLong = json.JoinOptions(common, json.WithUnmarshalers(json.JoinUnmarshalers(readers...)))
 	}
 	return p
 }
@@ -88,6 +93,7 @@ const (
 	plainStruct
 	plainAny
 	plainMap
+	plainUnion
 )
 
 // node is the plan of a type, or of a part of one.
@@ -99,6 +105,14 @@ type node struct {
 	elem     *node   // of a pointer's target, or of an element
 	fields   []field // of a struct, in order
 	folds    bool    // no two fields differ only in case
+
+	variants map[reflect.Type]*variantNode // of a union
+}
+
+// variantNode is the plan of a variant of a union.
+type variantNode struct {
+	*node
+	head string // `{"kind":"circle"`
 }
 
 // field is one field of a struct.
@@ -165,6 +179,9 @@ func (c compiler) make(t reflect.Type) node {
 	case reflect.Struct:
 		return c.structure(t)
 	case reflect.Interface:
+		if union := UnionOf(t); union != nil {
+			return c.union(union)
+		}
 		return node{kind: plainAny, writable: t.NumMethod() == 0}
 	case reflect.Map:
 		same := t.ConvertibleTo(reflect.TypeFor[map[string]any]())
@@ -194,6 +211,19 @@ func (c compiler) list(t reflect.Type) node {
 	}
 	elem := c.node(t.Elem())
 	return node{kind: plainList, writable: elem.writable, elem: elem}
+}
+
+// union plans a union. Variants that are not plain, or have the discriminator as a field, are left to the library.
+func (c compiler) union(u *Union) node {
+	n := node{kind: plainUnion, writable: true, variants: make(map[reflect.Type]*variantNode)}
+	for i := range u.Variants {
+		variant := &u.Variants[i]
+		held := c.node(variant.Struct())
+		if held.writable && held.kind == plainStruct && held.find(u.Discriminator) < 0 {
+			n.variants[variant.Type] = &variantNode{held, string(variant.head(u))}
+		}
+	}
+	return n
 }
 
 // structure plans a struct.

@@ -119,7 +119,9 @@ func (w *writer) value(n *node, v reflect.Value) bool {
 	case plainList:
 		return w.list(n, v)
 	case plainStruct:
-		return w.object(n, v)
+		return w.object(n, v, '{')
+	case plainUnion:
+		return w.union(n, v.Elem())
 	case plainAny:
 		return w.dynamic(v.Elem())
 	case plainMap:
@@ -179,9 +181,26 @@ func (w *writer) list(n *node, v reflect.Value) bool {
 	return true
 }
 
-// object writes a struct.
-func (w *writer) object(n *node, v reflect.Value) bool {
-	separator := byte('{')
+// union writes what a union holds. Anything but a variant is left to the library, which returns the error.
+func (w *writer) union(n *node, held reflect.Value) bool {
+	if !held.IsValid() {
+		return false
+	}
+	variant := n.variants[held.Type()]
+	if variant == nil {
+		return false
+	}
+	if held.Kind() == reflect.Pointer {
+		if held = held.Elem(); !held.IsValid() {
+			return false
+		}
+	}
+	w.string(variant.head)
+	return w.object(variant.node, held, ',')
+}
+
+// object writes a struct. separator is what comes before its next member.
+func (w *writer) object(n *node, v reflect.Value, separator byte) bool {
 	for place := range n.fields {
 		f := &n.fields[place]
 		value := v.Field(f.index)

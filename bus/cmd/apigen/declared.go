@@ -63,18 +63,24 @@ func (d *description) findDetails() {
 func (d *description) detailsType(name string) types.Type {
 	scope := d.api.named.Pkg()
 	if qualifier, rest, qualified := strings.Cut(name, "."); qualified {
-		imports := scope.Imports()
-		i := slices.IndexFunc(imports, func(p *types.Package) bool { return p.Name() == qualifier })
-		if i < 0 {
+		if scope, name = importOf(scope, qualifier), rest; scope == nil {
 			return nil
 		}
-		scope, name = imports[i], rest
 	}
 	found, isType := scope.Scope().Lookup(name).(*types.TypeName)
 	if !isType || !isStruct(found.Type()) {
 		return nil
 	}
 	return found.Type()
+}
+
+// importOf returns the package of that name that another one imports, nil if it imports none.
+func importOf(of *types.Package, name string) *types.Package {
+	imports := of.Imports()
+	if i := slices.IndexFunc(imports, func(p *types.Package) bool { return p.Name() == name }); i >= 0 {
+		return imports[i]
+	}
+	return nil
 }
 
 // problems returns the kinds of failure with details, each once.

@@ -57,7 +57,7 @@ func describe(source *sources, found *api, wanted request) (*description, error)
 
 // operation describes one method.
 func (d *description) operation(m *method) (*operation, reflectapi.Signature, error) {
-	stands := newStandIns(d.source.qualifier)
+	stands := newStandIns(d.source.qualifier, d.source.isUnion)
 	o := &operation{method: *m, texts: stands.texts}
 	signature := reflectapi.Signature{Name: m.name, Doc: m.doc, Params: namesOf(m.signature.Params()),
 		Results: namesOf(m.signature.Results())}

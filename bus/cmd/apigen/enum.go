@@ -3,9 +3,11 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"go/ast"
 	"go/constant"
 	"go/types"
 	"slices"
+	"strings"
 )
 
 // enumType returns the type of that name if its constants can be its only values: a string or an integer, declared in
@@ -20,6 +22,36 @@ func (s *sources) enumType(name string) *types.TypeName {
 		return nil
 	}
 	return object
+}
+
+// enumConstant is a constant as the template writes it.
+type enumConstant struct {
+	Name, Doc string
+	Numeric   bool
+}
+
+// commentOfConstant returns the text of the comment above a constant, or else of that behind it; "" for none.
+func (s *sources) commentOfConstant(of *types.Const) string {
+	for _, file := range s.files {
+		for _, declaration := range file.Decls {
+			general, isGeneral := declaration.(*ast.GenDecl)
+			if !isGeneral || general.Pos() > of.Pos() || of.Pos() > general.End() {
+				continue
+			}
+			for _, spec := range general.Specs {
+				value, isValue := spec.(*ast.ValueSpec)
+				if !isValue || value.Pos() > of.Pos() || of.Pos() > value.End() {
+					continue
+				}
+				doc := value.Doc
+				if doc == nil && !general.Lparen.IsValid() {
+					doc = general.Doc
+				}
+				return strings.TrimSpace(cmp.Or(doc.Text(), value.Comment.Text()))
+			}
+		}
+	}
+	return ""
 }
 
 // planEnum determines what to write for a type whose constants are its only values.
@@ -38,9 +70,10 @@ func (s *sources) planEnum(closed *types.TypeName, wanted request) (*output, err
 				"as in const First %[1]s = …", closed.Name())}
 	}
 	parts := []types.Object{closed}
-	var names []string
+	var written []enumConstant
 	for _, each := range constants {
-		parts, names = append(parts, each), append(names, each.Name())
+		parts = append(parts, each)
+		written = append(written, enumConstant{each.Name(), s.commentOfConstant(each), each.Val().Kind() == constant.Int})
 	}
 	constraint, err := s.constraint(parts)
 	if err != nil {
@@ -48,7 +81,7 @@ func (s *sources) planEnum(closed *types.TypeName, wanted request) (*output, err
 	}
 	packages := newImports(s, at.Filename, nil)
 	return &output{
-		Command: wanted.command, Constraint: constraint, Package: s.pkg.Name(), Type: closed.Name(), Enum: names,
+		Command: wanted.command, Constraint: constraint, Package: s.pkg.Name(), Type: closed.Name(), Enum: written,
 		Imports: packages, Reflectapi: packages.need(reflectapiPath, "reflectapi"),
 	}, nil
 }
@@ -81,12 +114,12 @@ func (s *sources) constantsOf(closed *types.TypeName) (constants []*types.Const,
 	}), nil
 }
 
-// isClosed reports whether apigen is run for a type, so that its constants are its only values.
+// isClosed reports whether the only values of a type are its constants, as apigen is run for it, or those of variants.
 func (s *sources) isClosed(t types.Type) bool {
 	named, isNamed := types.Unalias(t).(*types.Named)
 	if !isNamed {
 		return false
 	}
 	_, isBasic := named.Underlying().(*types.Basic)
-	return isBasic && s.isAskedFor(named.Obj())
+	return isBasic && s.isAskedFor(named.Obj()) || s.isUnion(named)
 }

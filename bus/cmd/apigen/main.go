@@ -73,6 +73,11 @@ func (s *sources) plan(wanted request) (*output, error) {
 	if closed := s.enumType(wanted.typeName); closed != nil {
 		return s.planEnum(closed, wanted)
 	}
+	if union, declared, err := s.unionType(wanted.typeName); err != nil {
+		return nil, diagnostic{s.position(union.Pos()), wanted.typeName + ": " + err.Error()}
+	} else if union != nil {
+		return s.planUnion(union, declared, wanted)
+	}
 	found, err := s.api(wanted.typeName)
 	if err != nil {
 		return nil, err

@@ -16,10 +16,11 @@ type output struct {
 	Command    string // "apigen -type Calculator"
 	Constraint string // "linux && !special"; "" if the file is for every build
 	Package    string
-	Type       string   // "Calculator"
-	Table      string   // its declaration; "" if it is in another package
-	Details    []string // Go types of the details of problems, for the table
-	Enum       []string // names of constants, if the type is not an interface but an enum
+	Type       string         // "Calculator"
+	Table      string         // its declaration; "" if it is in another package
+	Details    []string       // Go types of the details of problems, for the table
+	Enum       []enumConstant // if the type is not an interface but an enum
+	Union      *union         // if the values of the interface are those of variants
 	Client     *client
 
 	Imports                       *imports

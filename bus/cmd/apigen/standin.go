@@ -19,6 +19,7 @@ import (
 // Each method gets a new one.
 type standIns struct {
 	qualifier types.Qualifier
+	isUnion   func(types.Type) bool
 	done      map[types.Type]reflect.Type
 	whole     map[types.Type]reflect.Type // structs with all fields
 	trail     []*types.Named              // named types on the path to the current one
@@ -30,8 +31,8 @@ type standIns struct {
 	invalid   bool                        // an unknown type was found
 }
 
-func newStandIns(qualifier types.Qualifier) *standIns {
-	return &standIns{qualifier: qualifier, done: make(map[types.Type]reflect.Type),
+func newStandIns(qualifier types.Qualifier, isUnion func(types.Type) bool) *standIns {
+	return &standIns{qualifier: qualifier, isUnion: isUnion, done: make(map[types.Type]reflect.Type),
 		whole: make(map[types.Type]reflect.Type), texts: make(map[string]string)}
 }
 

@@ -50,9 +50,9 @@ func opaques() []reflect.Type {
 	}
 }
 
-// opaque returns the stand-in for an interface, called t in the source.
+// opaque returns the stand-in for an interface, called t in the source. For a union it is any JSON.
 func (s *standIns) opaque(under *types.Interface, t types.Type) reflect.Type {
-	if under.Empty() {
+	if under.Empty() || s.isUnion(t) {
 		return reflect.TypeFor[any]()
 	}
 	all := opaques()

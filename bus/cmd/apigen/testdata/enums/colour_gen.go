@@ -5,4 +5,8 @@ package enums
 import "github.com/busline/busline/reflectapi"
 
 // The values of Colour are its constants.
-var _ = reflectapi.RegisterEnum(Red, Blue, green)
+var _ = reflectapi.RegisterEnum(
+	reflectapi.Constant[Colour]{Value: Red},
+	reflectapi.Constant[Colour]{Value: Blue},
+	reflectapi.Constant[Colour]{Value: green},
+)

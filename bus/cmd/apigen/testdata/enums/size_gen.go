@@ -5,4 +5,8 @@ package enums
 import "github.com/busline/busline/reflectapi"
 
 // The values of Size are its constants.
-var _ = reflectapi.RegisterEnum(Small, Middle, Large)
+var _ = reflectapi.RegisterEnum(
+	reflectapi.Constant[Size]{Value: Small, Name: "Small"},
+	reflectapi.Constant[Size]{Value: Middle, Name: "Middle"},
+	reflectapi.Constant[Size]{Value: Large, Name: "Large"},
+)
