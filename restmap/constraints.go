@@ -224,6 +224,8 @@ func (f *form) addPresent(members map[string]any, filled reflect.Value, text, pl
 		case !isField:
 			members[argument] = texts[0] // an argument that is missing may be meant
 		case !known || !field.isGiven(place, name, texts):
+		case dotted && field.union != nil:
+			members[argument] = read[argument]
 		case dotted:
 			members[argument] = withPart(members[argument], read[argument], strings.Split(behind, "."), field.formPart)
 		default:
@@ -336,7 +338,7 @@ func (f *form) namesGiven(text, place string) map[string]bool {
 
 // asJSON returns a value as decoded JSON, nil if it has no JSON.
 func asJSON(v reflect.Value) (read any) {
-	data, err := strictjson.Marshal(v.Interface())
+	data, err := strictjson.PlanOf(v.Type()).Marshal(v)
 	if err != nil || strictjson.Unmarshal(data, &read) != nil {
 		return nil
 	}

@@ -257,6 +257,9 @@ func (p *input) formBody(in reflect.Value, request *Request) error {
 	default:
 		errs, misspelt := p.bodyForm.decode(in.Field(p.bodyIndex), values)
 		request.Misspelt = append(request.Misspelt, misspelt...)
+		if len(errs) > 0 && errs[0].Name == "" {
+			return badRequest("the body " + errs[0].Detail)
+		}
 		return badArguments(errs)
 	}
 }

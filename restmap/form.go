@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	gorilla "github.com/gorilla/schema"
+
+	"github.com/busline/busline/reflectapi/strictjson"
 )
 
 // form is the plan for filling a struct from the name=value pairs of a query or a form: the arguments of a method, or
@@ -90,6 +92,7 @@ func (f *form) decode(dst reflect.Value, values url.Values, place string,
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		d.take(name, values[name])
 	}
+	d.decodeUnions()
 	d.decodeShape()
 	for i := range d.errs {
 		if short, ok := written[d.errs[i].Name]; ok {
@@ -109,7 +112,8 @@ type formDecoding struct {
 	mentioned map[string]string   // names of the fields of the shape that have a value, and of the arguments
 	values    map[string][]string // what gorilla/schema decodes into the shape
 	lists     listSizes
-	begun     map[string]bool // names of the arguments that this form has begun to fill
+	begun     map[string]bool       // names of the arguments that this form has begun to fill
+	unions    map[string]url.Values // the parts of arguments that are unions
 	errs      []ArgumentError
 	misspelt  []string
 }
@@ -130,6 +134,8 @@ func (d *formDecoding) take(name string, texts []string) {
 		return
 	}
 	switch {
+	case dotted && field.union != nil:
+		d.gather(argument, behind, texts)
 	case dotted:
 		d.setPart(name, field, behind, texts)
 	case len(texts) > 1 && !field.list:
@@ -361,16 +367,19 @@ func (d *formDecoding) translate(err error) {
 // formBody is the plan for turning a form into the value that is a whole body: a struct, a map with string keys, or
 // any, which becomes a map.
 type formBody struct {
-	object  *form        // for a struct
-	element reflect.Type // of a map
+	object  *form             // for a struct
+	element reflect.Type      // of a map
+	union   *strictjson.Union // nil for any other type
 }
 
 // newFormBody plans bodies of type t; nil if no form can represent them.
 func newFormBody(t reflect.Type) *formBody {
 	t = pointed(t)
 	switch {
-	case t.Kind() == reflect.Interface:
+	case isAny(t):
 		return &formBody{element: t}
+	case t.Kind() == reflect.Interface:
+		return &formBody{union: strictjson.UnionOf(t)}
 	case readsText(t) || readsJSON(t):
 		return nil
 	case t.Kind() == reflect.Struct:
@@ -385,11 +394,14 @@ func newFormBody(t reflect.Type) *formBody {
 // decode sets dst, an addressable value of the planned type.
 func (b *formBody) decode(dst reflect.Value, values url.Values) (errs []ArgumentError, misspelt []string) {
 	dst = allocated(dst)
-	if b.object != nil {
+	switch {
+	case b.object != nil:
 		return b.object.decode(dst, values, inBody, nil)
+	case b.union != nil:
+		return decodeUnion(b.union, dst, values, inBody)
 	}
 	members := dst.Type()
-	if members.Kind() == reflect.Interface {
+	if isAny(members) {
 		members = reflect.TypeFor[map[string]any]()
 	}
 	object := reflect.MakeMap(members)
@@ -408,10 +420,10 @@ func (b *formBody) decode(dst reflect.Value, values url.Values) (errs []Argument
 // member returns one member of a map from the texts of its name. For a map of any it is a list if the name is repeated.
 func member(t reflect.Type, texts []string) (value reflect.Value, err error) {
 	switch {
-	case t.Kind() == reflect.Interface && len(texts) == 1:
+	case isAny(t) && len(texts) == 1:
 		value = reflect.New(t).Elem()
 		return value, setElement(value, texts[0])
-	case t.Kind() == reflect.Interface:
+	case isAny(t):
 		return fromTexts(reflect.TypeFor[[]any](), texts)
 	case len(texts) > 1 && !isRepeated(t):
 		return value, errors.New("is given more than once")

@@ -10,6 +10,7 @@ import (
 	gorilla "github.com/gorilla/schema"
 
 	"github.com/busline/busline/reflectapi/schema"
+	"github.com/busline/busline/reflectapi/strictjson"
 )
 
 // target is a field that a form may set.
@@ -89,6 +90,8 @@ func (p *formPlanner) part(t reflect.Type) formPart {
 	part := formPart{typ: t, list: isRepeated(t), plain: IsText(t)}
 	switch whole := pointed(t); {
 	case part.plain, readsJSON(whole):
+	case whole.Kind() == reflect.Interface:
+		part.union = strictjson.UnionOf(whole)
 	case whole.Kind() == reflect.Struct:
 		part.parts = p.structParts(whole)
 	case whole.Kind() == reflect.Map:
@@ -151,6 +154,7 @@ type formPart struct {
 	indexed bool                // a list of structs, whose parts follow an index
 	keyed   bool                // a map, with a key after the dot
 	parts   map[string]formPart // the names allowed after a dot; nil if there are none
+	union   *strictjson.Union   // whose variant has the names allowed after a dot; nil for any other type
 }
 
 // step leads from a value to a part of it: to a field of a struct, an element of a list, or, if neither is set, to the
@@ -198,7 +202,7 @@ func (p formPart) follow(argument, behind string, lists *listSizes) (last formPa
 // nameless reports whether a value is an any, or a list without names of members in it.
 func (p formPart) nameless() bool {
 	t := pointed(p.typ)
-	return t.Kind() == reflect.Interface || p.list && (isText(t.Elem()) || t.Elem().Kind() == reflect.Interface)
+	return isAny(t) || p.list && (isText(t.Elem()) || isAny(t.Elem()))
 }
 
 // walk returns the part of an addressable value that a way leads to, which it allocates. Before a key it ends at the
@@ -285,7 +289,7 @@ func (l *listSizes) grow(list, index string) (element int, err error) {
 
 // memberOf parses the key and the value of a member of a map.
 func memberOf(t reflect.Type, argument, key string, texts []string) (index, value reflect.Value, err error) {
-	plain := IsText(t.Elem()) || t.Elem().Kind() == reflect.Interface
+	plain := IsText(t.Elem()) || isAny(t.Elem())
 	switch {
 	case key == "":
 		return index, value, errors.New("needs a key after the dot")

@@ -64,6 +64,10 @@ func (w *memoryCost) visit(t reflect.Type, seen map[reflect.Type]bool) {
 	seen[t] = true
 	switch t.Kind() {
 	case reflect.Interface:
+		if union := strictjson.UnionOf(t); union != nil {
+			w.visitUnion(union, seen)
+			return
+		}
 		w.add(memoryCost{element: boxed, member: boxed})
 		w.visit(reflect.TypeFor[map[string]any](), seen)
 	case reflect.Map:
@@ -82,6 +86,14 @@ func (w *memoryCost) visit(t reflect.Type, seen map[reflect.Type]bool) {
 			w.visit(field.Type, seen)
 		}
 	default: // neither repeated nor allocated
+	}
+}
+
+// visitUnion adds the weights of the variants, which are allocated one by one.
+func (w *memoryCost) visitUnion(union *strictjson.Union, seen map[reflect.Type]bool) {
+	for _, variant := range union.Structs() {
+		w.add(memoryCost{element: sizeOf(union.Type) + int(variant.Size()), member: int(variant.Size())})
+		w.visit(variant, seen)
 	}
 }
 

@@ -84,7 +84,9 @@ func (r *mistakeReader) read(t reflect.Type) {
 	case len(r.found) >= maxReported:
 		r.skip()
 	case !own && kind == jsontext.KindBeginObject && t.Kind() == reflect.Struct:
-		r.object(t)
+		r.object(t, "")
+	case kind == jsontext.KindBeginObject && strictjson.UnionOf(t) != nil:
+		r.union(strictjson.UnionOf(t))
 	case !own && kind == jsontext.KindBeginObject && t.Kind() == reflect.Map, !own && kind == jsontext.KindBeginArray &&
 		(t.Kind() == reflect.Slice || t.Kind() == reflect.Array):
 		r.elements(kind == jsontext.KindBeginObject, t.Elem())
@@ -126,8 +128,29 @@ func (r *mistakeReader) ends() bool {
 	return r.broken || kind == jsontext.KindEndObject || kind == jsontext.KindEndArray
 }
 
-// object reads an object for a struct.
-func (r *mistakeReader) object(t reflect.Type) {
+// union reads an object for a union: for the variant that it names.
+func (r *mistakeReader) union(u *strictjson.Union) {
+	text, err := r.ReadValue()
+	r.broken = r.broken || err != nil
+	at := string(r.StackPointer())
+	inner := mistakeReader{Decoder: jsontext.NewDecoder(bytes.NewReader(text)), values: r.values, strict: r.strict,
+		unknowns: r.unknowns}
+	if variant := u.Of(text); variant != nil {
+		inner.object(variant.Struct(), u.Discriminator)
+	} else if wrong, ok := errors.AsType[*strictjson.Error](strictjson.Unmarshal(text, reflect.New(u.Type).Interface())); ok {
+		inner.found = mistakes{wrong}
+	}
+	r.unknowns = inner.unknowns
+	for _, each := range inner.found {
+		r.found = append(r.found, &strictjson.Error{Pointer: at + each.Pointer, Detail: each.Detail})
+	}
+	for _, each := range inner.misspelt {
+		r.misspelt = append(r.misspelt, &strictjson.Error{Pointer: at + each.Pointer, Detail: each.Detail})
+	}
+}
+
+// object reads an object for a struct. discriminator is a further member that is known, "" for none.
+func (r *mistakeReader) object(t reflect.Type, discriminator string) {
 	members := make(map[string]schema.JSONMember)
 	all := schema.JSONMembers(t)
 	for _, member := range all {
@@ -137,7 +160,7 @@ func (r *mistakeReader) object(t reflect.Type) {
 	for !r.ends() {
 		name := r.token()
 		member, known := members[name]
-		if !known {
+		if !known && (name != discriminator || discriminator == "") {
 			r.unknown(name, members)
 		}
 		if known && !member.Quoted {

@@ -63,7 +63,7 @@ func fromTexts(t reflect.Type, texts []string) (value reflect.Value, err error) 
 // isElement reports whether the only text of a list is an element, and not the whole list as JSON.
 func isElement(t reflect.Type, text string) bool {
 	element := pointed(t).Elem()
-	return isTextList(t) || (isText(element) || element.Kind() == reflect.Interface) && !beginsWith(text, "[{")
+	return isTextList(t) || (isText(element) || isAny(element)) && !beginsWith(text, "[{")
 }
 
 // elementsOf parses one text of a list, which may have commas between its elements if they are not strings.
@@ -198,7 +198,10 @@ func setKind(v reflect.Value, text string) error {
 		}
 		v.SetFloat(x)
 	case reflect.Interface:
-		return setJSONOrString(v, text)
+		if isAny(t) {
+			return setJSONOrString(v, text)
+		}
+		return setJSON(v, []byte(text))
 	default:
 		return setJSON(v, []byte(text))
 	}
@@ -276,7 +279,7 @@ func checkNames(t reflect.Type, texts []string, strict bool) error {
 // object, too.
 func setJSONOrString(v reflect.Value, text string) error {
 	err := setJSON(v, []byte(text))
-	takesAll := v.Kind() == reflect.Interface || v.Type() == reflect.TypeFor[json.RawMessage]()
+	takesAll := isAny(v.Type()) || v.Type() == reflect.TypeFor[json.RawMessage]()
 	if err == nil || takesAll && beginsWith(text, "{[\"") {
 		return err
 	}
@@ -332,6 +335,11 @@ func pointed(t reflect.Type) reflect.Type {
 		t = t.Elem()
 	}
 	return t
+}
+
+// isAny reports whether a type takes every JSON value: an interface, but for a union.
+func isAny(t reflect.Type) bool {
+	return t.Kind() == reflect.Interface && strictjson.UnionOf(t) == nil
 }
 
 func readsText(t reflect.Type) bool {

@@ -139,7 +139,9 @@ func (c *converter) reference(in *jsonschema.Schema) *Schema {
 // annotated puts what describes values around a reference.
 func (c *converter) annotated(in *jsonschema.Schema, ref *Schema) *Schema {
 	around := &Schema{}
-	c.annotations(in, around)
+	if in != nil {
+		c.annotations(in, around)
+	}
 	if reflect.DeepEqual(around, &Schema{}) {
 		return ref
 	}
@@ -302,7 +304,7 @@ func (c *converter) object(in *jsonschema.Schema, out *Schema, t reflect.Type) {
 	case in.AdditionalProperties != nil && len(in.PatternProperties) == 0:
 		out.AdditionalProperties = c.convert(in.AdditionalProperties, elementOf(t))
 	case in.Type == "object" && t != nil && t.Kind() == reflect.Map && len(in.PatternProperties) == 0:
-		out.AdditionalProperties = anything() // jsonschema gives no schema for the elements of a map[string]any
+		out.AdditionalProperties = c.convert(nil, t.Elem()) // jsonschema gives no schema for interfaces in a map
 	}
 }
 

@@ -120,6 +120,9 @@ func (c *compiler) component(ref string, t reflect.Type, compile func(*Schema) *
 // but only its JSON, sets presence.
 func (c *compiler) typed(s *Schema, t reflect.Type) *rule {
 	for t.Kind() == reflect.Pointer {
+		if strictjson.UnionOf(t.Elem()) != nil {
+			return &rule{nullable: true, allOf: []*rule{c.typed(s, t.Elem())}}
+		}
 		t = t.Elem()
 	}
 	if inner := s.Wrapped(); inner != nil {
@@ -355,6 +358,7 @@ func usefulAmong(rules []*rule) map[*rule]bool {
 
 // parts returns the rules directly inside a rule for a Go type.
 func (r *rule) parts() (parts []*rule) {
+	parts = slices.Clone(r.allOf)
 	if r.list != nil {
 		parts = append(parts, r.list.items)
 	}

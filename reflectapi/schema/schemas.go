@@ -330,6 +330,15 @@ type Discriminator struct {
 	Mapping      map[string]string `json:"mapping,omitempty"` // references by that text
 }
 
+// Referring returns a discriminator with other references.
+func (d *Discriminator) Referring(to func(ref string) string) *Discriminator {
+	referring := &Discriminator{PropertyName: d.PropertyName, Mapping: make(map[string]string, len(d.Mapping))}
+	for name, ref := range d.Mapping {
+		referring.Mapping[name] = to(ref)
+	}
+	return referring
+}
+
 // UnmarshalJSON reads a Schema Object. In documents from elsewhere additionalProperties may also be true, which becomes
 // a schema for any value, or false, which becomes one for none.
 func (s *Schema) UnmarshalJSON(data []byte) error {

@@ -126,6 +126,9 @@ func overrides(part string, earlier []string) bool {
 // tagProblem says what is wrong with one part of a tag, and what to do; "" if it is fine.
 func tagProblem(part string, f reflect.StructField) string {
 	key, value, assigned := strings.Cut(part, "=")
+	if strictjson.UnionOf(f.Type) != nil {
+		return unionTagProblem(key, f.Type)
+	}
 	if !assigned {
 		switch {
 		case key == "required" || key == "nullable" || key == "omitempty":

@@ -91,6 +91,19 @@ func ends(t reflect.Type, within []reflect.Type) bool {
 	})
 }
 
+// unionTagProblem says why a keyword has no effect on a union; "" if it has one.
+func unionTagProblem(key string, union reflect.Type) string {
+	switch key {
+	case "required", "title", "description", "readOnly":
+		return ""
+	case "nullable":
+		return fmt.Sprintf("null is none of the variants: make the field a pointer, *%v, or leave it out with the json option "+
+			"omitzero", union)
+	}
+	return fmt.Sprintf("has no effect on a union; use one of required, title, description, readOnly, or declare it in the "+
+		"variants of %v", union)
+}
+
 // variantKey identifies a variant of a union.
 type variantKey struct {
 	union   reflect.Type

@@ -23,10 +23,21 @@ func (p *Plan) Marshal(v reflect.Value) ([]byte, error) {
 	if data, plain := p.marshalPlain(v); plain {
 		return data, nil
 	}
-	if v.CanAddr() {
-		v = v.Addr() // saves the library a copy
+	return p.marshal(addressed(v), p.write)
+}
+
+// addressed returns what the library writes like a value: a pointer to it, if there is one, which saves a copy, or if
+// the value is a union, whose type an any would not tell.
+func addressed(v reflect.Value) any {
+	if !v.CanAddr() && v.Kind() == reflect.Interface {
+		held := reflect.New(v.Type()).Elem()
+		held.Set(v)
+		v = held
 	}
-	return p.marshal(v.Interface(), p.write)
+	if v.CanAddr() {
+		v = v.Addr()
+	}
+	return v.Interface()
 }
 
 // marshal has the library write a value. The plan of an any does not know the tags of what is in it.
@@ -46,7 +57,7 @@ func refusesTags(t reflect.Type) bool {
 func (p *Plan) MarshalRepaired(v reflect.Value) ([]byte, error) {
 	data, err := p.Marshal(v)
 	if err != nil {
-		return p.marshal(v.Interface(), p.write, jsontext.AllowInvalidUTF8(true))
+		return p.marshal(addressed(v), p.write, jsontext.AllowInvalidUTF8(true))
 	}
 	return data, nil
 }

@@ -142,14 +142,17 @@ func walkUnions(t reflect.Type, seen map[reflect.Type]bool, visit func(*Union)) 
 	}
 }
 
-// names lists the variants: "circle, square".
-func (u *Union) names() string {
+// Names lists the variants: "circle, square".
+func (u *Union) Names() string {
 	names := make([]string, len(u.Variants))
 	for i := range u.Variants {
 		names[i] = u.Variants[i].Name
 	}
 	return strings.Join(names, ", ")
 }
+
+// Named returns the variant of that name, nil if there is none.
+func (u *Union) Named(name string) *Variant { return u.byName[name] }
 
 // Of returns the variant that an object names, nil if it names none.
 func (u *Union) Of(object []byte) *Variant {
@@ -163,11 +166,11 @@ func (u *Union) Of(object []byte) *Variant {
 // marshal writes the value that a union holds.
 func (u *Union) marshal(encoder *jsontext.Encoder, held reflect.Value) error {
 	if !held.IsValid() || held.Kind() == reflect.Pointer && held.IsNil() {
-		return fmt.Errorf("%v is nil: set it to one of %s, or leave it out with the json option omitzero", u.Type, u.names())
+		return fmt.Errorf("%v is nil: set it to one of %s, or leave it out with the json option omitzero", u.Type, u.Names())
 	}
 	variant := u.byType[held.Type()]
 	if variant == nil {
-		return fmt.Errorf("a %v is none of the variants of %v: %s", held.Type(), u.Type, u.names())
+		return fmt.Errorf("a %v is none of the variants of %v: %s", held.Type(), u.Type, u.Names())
 	}
 	object, err := json.Marshal(held.Interface(), encoder.Options())
 	if err != nil {
@@ -206,15 +209,15 @@ func (u *Union) unmarshal(decoder *jsontext.Decoder, into reflect.Value) error {
 		return nil
 	case jsontext.KindBeginObject:
 	default:
-		return u.refuse(at, object, "expects an object with "+u.choices())
+		return u.refuse(at, object, "expects an object with "+u.Choices())
 	}
 	name, found, isText := memberOf(object, u.Discriminator)
 	variant := u.byName[name]
 	switch {
 	case found == nil:
-		return u.refuse(at, object, "has no "+u.choices())
+		return u.refuse(at, object, "has no "+u.Choices())
 	case !isText || variant == nil:
-		return u.refuse(at.AppendToken(u.Discriminator), found, "expects one of "+u.names())
+		return u.refuse(at.AppendToken(u.Discriminator), found, "expects one of "+u.Names())
 	}
 	options := decoder.Options()
 	if strict, _ := json.GetOption(options, json.RejectUnknownMembers); strict && !variant.owns() {
@@ -234,8 +237,8 @@ func (u *Union) unmarshal(decoder *jsontext.Decoder, into reflect.Value) error {
 	return nil
 }
 
-// choices says what the discriminator may be: "kind: circle, square".
-func (u *Union) choices() string { return u.Discriminator + ", which is one of " + u.names() }
+// Choices says what the discriminator may be: "kind, which is one of circle, square".
+func (u *Union) Choices() string { return u.Discriminator + ", which is one of " + u.Names() }
 
 // refuse returns the error for an object that is none of the variants.
 func (u *Union) refuse(at jsontext.Pointer, value jsontext.Value, detail string) error {

@@ -24,9 +24,16 @@ func (b *builder) components() map[string]*schema.Schema {
 			all[name] = result
 		}
 	}
+	other := func(ref string) string {
+		if name := renamed[reference(&schema.Schema{Ref: ref})]; name != "" {
+			return schemaPrefix + name
+		}
+		return ref
+	}
 	refer := func(s *schema.Schema) {
-		if name := renamed[reference(s)]; name != "" {
-			s.Ref = schemaPrefix + name
+		s.Ref = other(s.Ref)
+		if s.Discriminator != nil {
+			s.Discriminator = s.Discriminator.Referring(other)
 		}
 	}
 	seen := make(map[*schema.Schema]bool)

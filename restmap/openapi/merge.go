@@ -136,6 +136,11 @@ func (m *merger) inside(s *schema.Schema) *schema.Schema {
 			merged.Properties[name] = m.schema(property)
 		}
 	}
+	if s.Discriminator != nil {
+		merged.Discriminator = s.Discriminator.Referring(func(ref string) string {
+			return cmp.Or(m.schema(&schema.Schema{Ref: ref}).Ref, ref)
+		})
+	}
 	return &merged
 }
 
