@@ -22,7 +22,7 @@ func TestDirectives(t *testing.T) {
 	var told, want []string
 	for row := range strings.Lines(table) {
 		cells := strings.Split(row, " | ")
-		for _, name := range regexp.MustCompile("`([a-z]+)`").FindAllStringSubmatch(cells[0], -1) {
+		for _, name := range regexp.MustCompile("`([a-zA-Z]+)`").FindAllStringSubmatch(cells[0], -1) {
 			told = append(told, reflectapi.DirectivePrefix+name[1])
 		}
 	}

@@ -262,8 +262,8 @@ func TestMisfits(t *testing.T) {
 		"WebResult":     "argument 1 " + web + " (also argument 2)",
 		"NestedChannel": "argument 1 cannot be encoded as JSON: field reflectapi_test.Order.Notify is of type chan string",
 		"NestedInterface": "argument 1 cannot be encoded as JSON: field reflectapi_test.Holder.Closer is of type " +
-			"reflectapi_test.closer, an interface, so it is unknown which type to decode: use a struct, or any, or declare its variants with "+
-				"//busline:oneOf and run apigen for it",
+			"reflectapi_test.closer, an interface, so it is unknown which type to decode: use a struct, or any, or declare its variants with " +
+			"//busline:oneOf and run apigen for it",
 		"Keys": "argument 1 cannot be encoded as JSON: a key of it is of type reflectapi_test.Point: use a string, " +
 			"an integer or a type that marshals as text",
 		"AnyKeys": "argument 1 cannot be encoded as JSON: a key of it is of type interface {}: use a string, " +

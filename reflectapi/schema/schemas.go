@@ -267,6 +267,27 @@ func componentText(name string) string {
 	}, name)
 }
 
+// variantKey identifies a variant of a union.
+type variantKey struct {
+	union   reflect.Type
+	variant string
+}
+
+// variantName returns a unique name for the component of a variant: "Shape_circle".
+func (s *Schemas) variantName(union reflect.Type, variant string) string {
+	key := variantKey{union, variant}
+	name, known := s.variants[key]
+	if !known {
+		wanted := componentText(s.nameOf(union) + "_" + variant)
+		name = wanted
+		for i := 2; !s.isFree(name); i++ {
+			name = wanted + strconv.Itoa(i)
+		}
+		s.variants[key], s.types[name] = name, nil
+	}
+	return name
+}
+
 // Schema is an OpenAPI 3.0.0 Schema Object, as far as Go types need one. A Reference Object is a Schema in which only
 // Ref is set.
 //

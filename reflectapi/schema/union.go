@@ -104,27 +104,6 @@ func unionTagProblem(key string, union reflect.Type) string {
 		"variants of %v", union)
 }
 
-// variantKey identifies a variant of a union.
-type variantKey struct {
-	union   reflect.Type
-	variant string
-}
-
-// variantName returns a unique name for the component of a variant: "Shape_circle".
-func (s *Schemas) variantName(u *strictjson.Union, variant string) string {
-	key := variantKey{u.Type, variant}
-	name, known := s.variants[key]
-	if !known {
-		wanted := componentText(s.nameOf(u.Type) + "_" + variant)
-		name = wanted
-		for i := 2; !s.isFree(name); i++ {
-			name = fmt.Sprint(wanted, i)
-		}
-		s.variants[key], s.types[name] = name, nil
-	}
-	return name
-}
-
 // union returns a reference to the component of a union, and adds that and those of the variants once.
 func (c *converter) union(u *strictjson.Union) *Schema {
 	name := c.schemas.nameOf(u.Type)
@@ -137,7 +116,7 @@ func (c *converter) union(u *strictjson.Union) *Schema {
 	c.schemas.components[name] = component
 	for i := range u.Variants {
 		variant := &u.Variants[i]
-		to := &Schema{Ref: componentPrefix + c.schemas.variantName(u, variant.Name)}
+		to := &Schema{Ref: componentPrefix + c.schemas.variantName(u.Type, variant.Name)}
 		component.OneOf = append(component.OneOf, to)
 		component.Discriminator.Mapping[variant.Name] = to.Ref
 		c.variant(u, variant)
@@ -147,7 +126,7 @@ func (c *converter) union(u *strictjson.Union) *Schema {
 
 // variant adds the component of a variant: that of its type, with the discriminator.
 func (c *converter) variant(u *strictjson.Union, variant *strictjson.Variant) {
-	path, name := c.path, c.schemas.variantName(u, variant.Name)
+	path, name := c.path, c.schemas.variantName(u.Type, variant.Name)
 	c.path = []string{name}
 	defer func() { c.path = path }()
 	t := variant.Struct()

@@ -23,8 +23,9 @@ folder that it is run in, which is that of the package:
 
 Flags:
 	-type T         the interface, or an alias of it; required. Of a string or an integer
-	                the constants become an enum, in the schemas of all services: no
-	                other flag but -output goes with it
+	                the constants become an enum, in the schemas of all services, and
+	                an interface whose comment names variants becomes a union: no other
+	                flag but -output goes with these
 	-client name    the name of the client type, which New<name> makes; "none" writes
 	                only the table, for an interface that is not called in Go, or
 	                whose routes options of bus.Serve set. A second interface of a package
@@ -43,6 +44,10 @@ Directives, in the comments of methods:
 
 %s
 and in that of the interface the port, and the collection of methods that are bare verbs:
+
+%s
+In the comment of an interface that is a union, the member that tells its variants apart,
+and their names and types:
 
 %s
 Every method of the client returns an error, so every method of the interface has to.
@@ -86,7 +91,7 @@ func parseFlags(arguments []string, stderr io.Writer) (request, error) {
 	err := flags.Parse(arguments)
 	if errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintf(stderr, usage, examples(reflectapi.OfCall|reflectapi.OfEvent|reflectapi.OfWebMethod),
-			examples(reflectapi.OfInterface))
+			examples(reflectapi.OfInterface), examples(reflectapi.OfUnion))
 	}
 	if err != nil {
 		return r, err

@@ -110,6 +110,46 @@ func TestRefusedTypes(t *testing.T) {
 	})
 }
 
+func TestRefusedUnions(t *testing.T) {
+	t.Parallel()
+	of := func(variants string) map[string]string {
+		return files("package p\n\n//busline:oneOf " + variants + "\ntype T interface{ M() int }\n\n" +
+			"type A struct{}\n\nfunc (A) M() int { return 0 }\n\ntype B string\n\nfunc (B) M() int { return 0 }\n\n" +
+			"type C struct{}\n\nfunc (C) M() string { return \"\" }\n\ntype D[X any] struct{}\n\nfunc (D[X]) M() int { return 0 }\n")
+	}
+	const is = "api.go:4: T //busline:oneOf "
+	const usage = ": write the member that tells variants apart, and the variants with their types, " +
+		"as in //busline:oneOf kind card=Card transfer=Transfer"
+	checkRefusals(t, map[string]refusal{
+		"no variants":       {"-type T", of("kind"), `api.go:4: T: its comment has "//busline:oneOf kind"` + usage},
+		"no discriminator":  {"-type T", of("a=A"), `api.go:4: T: its comment has "//busline:oneOf a=A"` + usage},
+		"no type":           {"-type T", of("kind a="), `api.go:4: T: its comment has "//busline:oneOf kind a="` + usage},
+		"one name twice":    {"-type T", of("kind a=A a=B"), "api.go:4: T: //busline:oneOf has two variants a: give each its own name"},
+		"two members":       {"-type T", of("kind a=A\n//busline:oneOf type b=B"), "api.go:5: T: //busline:oneOf names kind and type: all variants are told apart by one member"},
+		"an unknown type":   {"-type T", of("kind a=X"), is + "a=X: there is no type X in package p"},
+		"an unknown import": {"-type T", of("kind a=geo.X"), is + "a=geo.X: this package imports no package geo"},
+		"no struct":         {"-type T", of("kind a=B"), is + "a=B: B is no struct: use a struct that has it as a field"},
+		"another method":    {"-type T", of("kind a=C"), is + "a=C: C does not implement it: it has no method M like that of the interface"},
+		"type parameters": {"-type T", of("kind a=D"), is + "a=D: D has type parameters: declare a type without them, " +
+			"as in type DOfInt D[int]"},
+		"with a host": {"-type T -host a.example", of("kind a=A"),
+			"api.go:4: T is a union, which has no client: leave out -client, -events and -host"},
+		"another directive": {"-type T", of("kind a=A\n//busline:port 444"), "api.go:5: T: its comment has //busline:port 444, " +
+			"which is for calls, web methods and interfaces: unions have only //busline:oneOf"},
+		"in lower case": {"-type T", files("package p\n\n//busline:oneof kind a=A\ntype T interface{ M() int }\n\ntype A struct{}\n"),
+			"api.go:4: T: its comment has //busline:oneof, which is not a directive: there are //busline:arg, //busline:result, " +
+				"//busline:status, //busline:problem, //busline:route, //busline:method, //busline:port, //busline:resource, " +
+				"//busline:key, //busline:field, //busline:oneOf; did you mean //busline:oneOf?"},
+		"a struct": {"-type T", files("package p\n\n//busline:oneOf kind a=A\ntype T struct{}\n\ntype A struct{}\n"),
+			"api.go:4: T is no interface that a type can implement, so it has no variants: leave out //busline:oneOf, " +
+				"or declare an interface with a method that the variants have"},
+		"type parameters of its own": {"-type T",
+			files("package p\n\n//busline:oneOf kind a=A\ntype T[X any] interface{ M() X }\n\ntype A struct{}\n"),
+			"api.go:4: T has type parameters, so that it is many unions: declare one without them, and register it with " +
+				"reflectapi.RegisterUnion for each"},
+	})
+}
+
 func TestRefusedEvents(t *testing.T) {
 	t.Parallel()
 	of := func(method string) map[string]string {
@@ -139,7 +179,8 @@ func TestRefusedMethods(t *testing.T) {
 	const unnamed = " unnamed, but callers use the names: write them in the interface"
 	const choose = "declare a route in its comment, as in //busline:route POST /orders/{id}/cancel"
 	const routed = "; a client derives the routes from the method names: rename the method, or " + choose
-	const untold = ", an interface, so it is unknown which type to decode: use a struct, or any"
+	const untold = ", an interface, so it is unknown which type to decode: use a struct, or any, or declare its " +
+		"variants with //busline:oneOf and run apigen for it"
 	messages := map[string]string{
 		"add(x int) error": "is not exported, so only this package can implement it: start its name with a capital letter, " +
 			"or take it out of the interface",
@@ -325,7 +366,7 @@ func TestRefusedRoutes(t *testing.T) {
 	checkRefusals(t, map[string]refusal{
 		"misspelled": {"-type T", of("\t//busline:rout GET /a"), "api.go:5: method Add: its comment has //busline:rout, " +
 			"which is not a directive: there are //busline:arg, //busline:result, //busline:status, //busline:problem, " +
-			"//busline:route, //busline:method, //busline:port, //busline:resource, //busline:key, //busline:field; " +
+			"//busline:route, //busline:method, //busline:port, //busline:resource, //busline:key, //busline:field, //busline:oneOf; " +
 			"did you mean //busline:route?"},
 		"twice": {"-type T", of("\t//busline:route GET /a\n\t//busline:route GET /b"),
 			"api.go:6: method Add: its comment has more than one //busline:route: leave one"},
