@@ -94,12 +94,14 @@ const importTable = `
 	examples/calculator/calculatorapi: bus reflectapi
 	examples/checkout/checkoutapi:     bus reflectapi
 	examples/orders/ordersapi:         bus bus/events reflectapi
+	examples/payments/paymentsapi:     bus bus/events reflectapi
 	examples/payroll/payrollapi:       bus reflectapi
 	examples/products/productapi:      bus reflectapi
 	examples/products/productsvc:      bus examples/products/productapi
 	examples/trouble/troubleapi:       bus reflectapi
 	examples/tutorial/shippingapi:     bus reflectapi
-	mocks: bus examples/calculator/calculatorapi examples/checkout/checkoutapi examples/payroll/payrollapi
+	mocks: bus examples/calculator/calculatorapi examples/checkout/checkoutapi examples/payments/paymentsapi
+		examples/payroll/payrollapi
 		examples/products/productapi examples/products/productsvc examples/trouble/troubleapi
 	examples/...:       ...
 	benchmarks:         ...

@@ -31,6 +31,7 @@ package mocks
 
 //go:generate go tool mockgen -source ../examples/calculator/calculatorapi/calculator.go -destination calculator.go -package mocks -write_package_comment=false
 //go:generate go tool mockgen -source ../examples/checkout/checkoutapi/checkout.go -destination checkout.go -package mocks -write_package_comment=false
+//go:generate go tool mockgen -source ../examples/payments/paymentsapi/payments.go -destination payments.go -package mocks -write_package_comment=false
 //go:generate go tool mockgen -source ../examples/payroll/payrollapi/payroll.go -destination payroll.go -package mocks -write_package_comment=false
 //go:generate go tool mockgen -source ../examples/products/productapi/products.go -destination products.go -package mocks -write_package_comment=false
 //go:generate go tool mockgen -source ../examples/products/productsvc/store.go -destination store.go -package mocks -write_package_comment=false

@@ -11,6 +11,7 @@
 //	http://127.0.0.1:8080/calculator.example/add?x=5&y=6                   a function
 //	http://127.0.0.1:8080/products.example/products?sortBy=price&limit=10  a REST collection, kept in the JetStream bucket bus_products
 //	http://127.0.0.1:8080/payroll.example/headcount                        who may ask for more has a token; see examples/payroll
+//	http://127.0.0.1:8080/payments.example/receipts                        a union, enums, and what may be missing; see examples/payments
 //	http://127.0.0.1:8080/orders.example/order?item=Tea&quantity=2         an order, an event that two services get; one of them refuses large ones
 //	http://127.0.0.1:8080/trouble.example/sleep?ms=100                     a slow call; what else can go wrong is there too
 //	nats://127.0.0.1:4222                                                  the broker; go run ./examples/hello joins it

@@ -7,6 +7,8 @@ import (
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/claims"
 	"github.com/busline/busline/examples/calculator/calculatorsvc"
+	"github.com/busline/busline/examples/payments/paymentsapi"
+	"github.com/busline/busline/examples/payments/paymentssvc"
 	"github.com/busline/busline/examples/payroll/payrollapi"
 	"github.com/busline/busline/examples/payroll/payrollsvc"
 	"github.com/busline/busline/examples/products/productsvc"
@@ -18,7 +20,8 @@ import (
 // startServices puts the services on the bus. Each has a connection of its own, as if it ran alone.
 func (s *showcase) startServices(ctx context.Context) error {
 	for _, start := range []func(context.Context) error{
-		s.startPortal, s.startMessaging, s.startCalculator, s.startProducts, s.startPayroll, s.startOrders, s.startTrouble,
+		s.startPortal, s.startMessaging, s.startCalculator, s.startProducts, s.startPayroll, s.startPayments, s.startOrders,
+		s.startTrouble,
 	} {
 		if err := start(ctx); err != nil {
 			return err
@@ -87,6 +90,15 @@ func (s *showcase) startPayroll(ctx context.Context) error {
 	}
 	s.show("https://payroll.example/headcount", "who may ask for more has a token; see examples/payroll")
 	return payrollsvc.Serve(conn)
+}
+
+func (s *showcase) startPayments(ctx context.Context) error {
+	conn, err := s.connect(ctx, paymentsapi.Host)
+	if err != nil {
+		return err
+	}
+	s.show("https://payments.example/receipts", "a union, enums, and what may be missing; see examples/payments")
+	return paymentssvc.Serve(conn)
 }
 
 func (s *showcase) startTrouble(ctx context.Context) error {

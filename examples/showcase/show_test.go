@@ -37,6 +37,9 @@ func TestShow(t *testing.T) {
 			`\[{"name":"Tea","price":4.5,"tags":\[\]}\]`},
 		{"POST", "/calculator.example/add", isJSON, `{"x":"five"}`, 400, `.*"errors":\[{"name":"x","in":"body".*`},
 		{"GET", "/nobody.example/x", "", "", 503, `.*"no instance serves nobody.example.*`},
+		{"GET", "/payments.example/receipts", "", "", 200, `{"receipts":[]}`},
+		{"POST", "/payments.example/pay", isJSON, `{"cents":1,"currency":"EUR","by":{"kind":"cash"}}`, 400,
+			`.*by.kind \(body\): expects one of card, transfer, voucher.*`},
 		{"GET", "/payroll.example/headcount", "", "", 200, `{"count":2}`},
 		{"GET", "/payroll.example/salary?employee=ada", "", "", 401, `.*"a token is required; send it as.*`},
 		{"GET", "/trouble.example/sleep?ms=100", "", "", 200, `{"slept":100}`},
@@ -112,8 +115,8 @@ func TestPrints(t *testing.T) {
 			t.Errorf("%s answers %d %s", url, status, answer)
 		}
 	}
-	if len(show.lines) != 9 {
-		t.Errorf("%d lines, want 9:\n%s", len(show.lines), strings.Join(show.lines, "\n"))
+	if len(show.lines) != 10 {
+		t.Errorf("%d lines, want 10:\n%s", len(show.lines), strings.Join(show.lines, "\n"))
 	}
 }
 
