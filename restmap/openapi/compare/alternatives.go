@@ -2,6 +2,9 @@ package compare
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/busline/busline/reflectapi/schema"
 )
@@ -10,7 +13,11 @@ import (
 func (w *walker) alternatives(path string, old, now *schema.Schema) {
 	w.all(path, old.AllOf, now.AllOf)
 	w.some(path, old.AnyOf, now.AnyOf)
-	w.some(path, old.OneOf, now.OneOf)
+	if old.Discriminator != nil && now.Discriminator != nil {
+		w.variants(path, old.Discriminator, now.Discriminator)
+	} else {
+		w.some(path, old.OneOf, now.OneOf)
+	}
 	if !same(old.Not, now.Not) {
 		w.different(path)
 	}
@@ -37,6 +44,43 @@ func (w *walker) some(path string, old, now []*schema.Schema) {
 	for i := range min(len(old), len(now)) {
 		w.compare(fmt.Sprintf("%s (alternative %d)", path, i+1), old[i], now[i])
 	}
+}
+
+// variants compares unions: variants of one name with each other, whatever their order.
+func (w *walker) variants(path string, old, now *schema.Discriminator) {
+	if old.PropertyName != now.PropertyName {
+		w.sayf(path, w.effects.kind, "is now told apart by %s, was by %s", now.PropertyName, old.PropertyName)
+		return
+	}
+	kind, effect := old.PropertyName, w.effects.it
+	if w.direction == arguments {
+		effect = "callers that send it get 400"
+	}
+	gone, come := missing(old.Mapping, now.Mapping), missing(now.Mapping, old.Mapping)
+	switch {
+	case w.direction.narrows() && len(gone) > 0:
+		w.sayf(path, effect, "no longer accepts the %s %s", kind, strings.Join(gone, ", "))
+	case w.direction == arguments && len(come) > 0:
+		w.addf(false, "%s: %s also accepts the %s %s", w.key, w.at(path), kind, strings.Join(come, ", "))
+	case !w.direction.narrows() && len(come) > 0:
+		w.sayf(path, effect, "may now also be of the %s %s", kind, strings.Join(come, ", "))
+	}
+	for _, name := range slices.Sorted(maps.Keys(old.Mapping)) {
+		if to, there := now.Mapping[name]; there {
+			w.compare(fmt.Sprintf("%s (%s %s)", path, kind, name), &schema.Schema{Ref: old.Mapping[name]},
+				&schema.Schema{Ref: to})
+		}
+	}
+}
+
+// missing returns the names that only the first one has, sorted.
+func missing(from, in map[string]string) (names []string) {
+	for _, name := range slices.Sorted(maps.Keys(from)) {
+		if _, there := in[name]; !there {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // sides returns what has to take all values of the other one, and that one.
