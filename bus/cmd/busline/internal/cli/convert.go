@@ -333,8 +333,8 @@ func isNumber(text json.RawMessage) bool { return text[0] == '-' || '0' <= text[
 func (d schemas) mismatch(schema *schema.Schema, name, text string) error {
 	expected := withArticle(d.text(schema))
 	hint := ""
-	if enum := d.resolve(schema).Enum; len(enum) > 0 {
-		expected = "one of " + strings.Trim(fmt.Sprint(enum), "[]")
+	if choices := choicesOf(d.resolve(schema)); choices != "" {
+		expected = choices
 	}
 	switch d.kind(schema) {
 	case typeInteger:

@@ -102,6 +102,7 @@ type operation struct {
 
 // operationsOf returns the operations in a document, by path, in the order of package openapi.
 func operationsOf(document *openapi.Document) (all []operation) {
+	document = withUnions(document)
 	for key, item := range document.Paths {
 		place, path, _ := strings.Cut(strings.TrimPrefix(key, "/"), "/")
 		for method, described := range item.Operations() {

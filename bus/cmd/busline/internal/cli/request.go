@@ -210,6 +210,8 @@ func choicesOf(s *schema.Schema) string {
 		texts[i] = cleanLine(fmt.Sprint(each))
 		if each == nil {
 			texts[i] = "null"
+		} else if i < len(s.EnumNames) && s.EnumNames[i] != "" {
+			texts[i] += " (" + cleanLine(s.EnumNames[i]) + ")"
 		}
 	}
 	return "one of " + strings.Join(texts, ", ")
