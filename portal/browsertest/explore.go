@@ -13,6 +13,7 @@ func scenarios() []scenario {
 		{name: "deep links", run: deepLinks},
 		{name: "deprecated", run: deprecation},
 		{name: "schemas and forms", run: forms},
+		{name: "unions", run: unions},
 		{name: "trying", run: trying},
 		{name: "headers", run: headers},
 		{name: "bodies", run: bodies},

@@ -1,13 +1,13 @@
 import {button, element, newID} from './element.js';
-import {fieldFor, membersOf, oneInput} from './fields.js';
+import {choiceText, fieldFor, membersOf, oneInput} from './fields.js';
 import {compact, indent, parseTree, write} from './json.js';
-import {example, fields, isMap} from './schema.js';
+import {example, fields, isNothing} from './schema.js';
 
 /** The field of a parameter in the path or the query: {node, value, take(other), mark(path, detail)}. */
 export function parameterField(parameter) {
   const {name, place, required, json, schema} = parameter;
   const choices = schema.schema.type === 'boolean' ? [true, false] : schema.schema.enum;
-  const input = choices ? selectFor(choices, required) : inputFor(schema, place);
+  const input = choices ? selectFor(schema, choices, required) : inputFor(schema, place);
   const hint = json ? `${place}, as JSON` : place;
   const field = oneInput(name, schema, required && place !== 'path', input, {hint});
   return {
@@ -22,9 +22,10 @@ export function parameterField(parameter) {
   };
 }
 
-function selectFor(choices, required) {
+function selectFor(schema, choices, required) {
   const none = required ? [] : [element('option', {value: ''}, '(not sent)')];
-  return element('select', {required}, ...none, ...choices.map((choice) => element('option', {value: String(choice)}, String(choice))));
+  const options = choices.map((choice, at) => element('option', {value: String(choice)}, choiceText(schema, choice, at)));
+  return element('select', {required}, ...none, ...options);
 }
 
 function inputFor(schema, place) {
@@ -96,7 +97,7 @@ export class BodyForm {
       member.name,
       fieldFor(member.name, member.schema, {required: member.required}),
     ]);
-    const none = members.length === 0 && schema.schema.type === 'object' && !isMap(schema.schema);
+    const none = isNothing(schema);
     const whole = members.length === 0 && !none && fieldFor('', schema, {required: true});
     const nodes = none
       ? [element('p', {className: 'quiet'}, 'There is nothing to fill in: the body is {}.')]

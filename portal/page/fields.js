@@ -2,6 +2,7 @@ import {element, newID} from './element.js';
 import {isJSON, objectText, treeText, write} from './json.js';
 import {arrayField, legend, mapField} from './rows.js';
 import {example, fields, isMap, limits, typeText} from './schema.js';
+import {unionField} from './union.js';
 
 const deepest = 3; // nested objects; deeper values are typed as JSON
 
@@ -28,6 +29,9 @@ export function fieldFor(name, schema, {required = false, depth = 0, within = []
   if (type === 'array' && !deep) {
     return arrayField(name, schema, (items) => fieldFor('', items, {...inner, required: true}));
   }
+  if (schema.schema.discriminator && !deep) {
+    return unionField(name, schema, inner);
+  }
   if (type === 'object' && !deep) {
     return isMap(schema.schema)
       ? mapField(name, schema, (values) => fieldFor('', values, {...inner, required: true}))
@@ -42,7 +46,7 @@ function choiceField(name, schema, choices, required) {
     'select',
     {},
     element('option', {value: ''}, '(not sent)'),
-    ...texts.map((text, at) => element('option', {value: text}, String(choices[at]))),
+    ...texts.map((text, at) => element('option', {value: text}, choiceText(schema, choices[at], at))),
   );
   input.value = write(schema.schema.example ?? schema.schema.default) ?? '';
   input.selectedIndex = Math.max(0, input.selectedIndex);
@@ -54,6 +58,12 @@ function choiceField(name, schema, choices, required) {
       return input.value === text;
     },
   });
+}
+
+/** A choice, with the name that a number has: "1 (Small)". */
+export function choiceText({schema}, choice, at) {
+  const name = schema['x-enum-varnames']?.[at];
+  return name ? `${choice} (${name})` : String(choice);
 }
 
 function numberField(name, schema, required) {

@@ -21,6 +21,21 @@ export function fields({schema, follow}, signature = '') {
     .sort((a, b) => position(a) - position(b));
 }
 
+/**
+ * The variants of a union, told apart by a member, whose values name them; none for any other schema.
+ * @returns {{name: string, schema: Object}[]}
+ */
+export function variants({schema, follow}) {
+  const {discriminator, oneOf = []} = schema;
+  return discriminator
+    ? oneOf.map((one) => {
+        const variant = follow(one);
+        const name = variant.schema.properties?.[discriminator.propertyName]?.enum?.[0] ?? variant.name;
+        return {name, schema: variant};
+      })
+    : [];
+}
+
 /** Says what a value is: "integer (int64)", "array of Point". */
 export function typeText({name, schema, follow}) {
   if (schema.enum) {
@@ -116,7 +131,7 @@ function exampleObject({schema, follow}, signature, within) {
  * when they are expanded: a schema may contain itself.
  */
 export function schemaView(schema, signature = '') {
-  const members = fields(schema, signature);
+  const members = [...fields(schema, signature), ...variants(schema)];
   const rows = members.length > 0 ? members.map(memberView) : [memberView({name: '', required: false, schema})];
   return element('ul', {className: 'schema'}, ...rows);
 }
@@ -163,5 +178,5 @@ function inside(schema, named) {
     within = within.follow(within.schema.items || within.schema.additionalProperties);
     deeper = true;
   }
-  return deeper && fields(within).length > 0 ? within : null;
+  return deeper && fields(within).length + variants(within).length > 0 ? within : null;
 }
