@@ -54,7 +54,8 @@ const importTable = `
 		bus/internal/status bus/internal/worker
 	bus/cmd/apigen:  bus/subject reflectapi restmap
 	restmap/openapi:    reflectapi reflectapi/schema restmap reflectapi/strictjson
-	restmap/asyncapi:   reflectapi/schema restmap restmap/openapi reflectapi/strictjson
+	restmap/jsonschema: reflectapi/schema reflectapi/strictjson
+	restmap/asyncapi:   reflectapi/schema restmap restmap/jsonschema restmap/openapi reflectapi/strictjson
 	bus/internal/feature: bus/wire bus/subject bus/claims bus/metrics bus/internal/status bus/internal/natsconn
 		bus/internal/client bus/internal/server reflectapi restmap restmap/openapi
 	bus:                bus/wire bus/subject bus/internal/batch bus/claims bus/metrics bus/internal/testcaller
