@@ -24,9 +24,8 @@ type Service struct {
 	newer  *newerDocument // nil for a service that writes its own document
 }
 
-// Open reads the OpenAPI documents of a service, in 3.0.0 and in 3.1, and fails the test unless a strict validator likes
-// them. The URL is that
-// of the service on the bus, "https://calculator.example", or behind an ingress,
+// Open reads the OpenAPI documents of a service, 3.0.0 and 3.1, and fails the test unless a strict validator likes
+// them. The URL is that of the service on the bus, "https://calculator.example", or behind an ingress,
 // "http://127.0.0.1:8080/calculator.example".
 func Open(t *testing.T, way http.RoundTripper, url string) *Service {
 	t.Helper()

@@ -55,5 +55,6 @@ func TestDocs_OpenAPI31(t *testing.T) {
 	assert.Equal(t, together, docs("portal", "--openapi", "3.1"))
 	assert.Contains(t, docs("--openapi", "3.1", "--base-url", "https://api.example.com"),
 		`"servers":[{"url":"https://api.example.com"}]`)
-	e.refuses(2, `--openapi: there is no OpenAPI document of version "3.2": give it as 3.0 or 3.1`, "docs", "--openapi", "3.2")
+	e.refuses(2, `--openapi: there is no OpenAPI document of version "3.2": give it as 3.0 or 3.1`,
+		"docs", "--openapi", "3.2")
 }
