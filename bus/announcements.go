@@ -132,7 +132,7 @@ func (c *Conn) announced(by *wire.Request, stays bool) {
 	if other := (client.Peer{Host: host, ID: id}); content.Digest == "" || !c.client.Knows(other) {
 		c.client.Greeted(other, stays)
 	}
-	for _, each := range c.extensions.all() {
+	for _, each := range c.extensions.All() {
 		each.Greeted(host, id, stays)
 	}
 	c.others.watchers.tell(Announcement{Host: host, ID: id, Leaves: !stays})

@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"maps"
 	"net/http"
 	"reflect"
-	"slices"
 	"sync"
 
 	"github.com/rs/zerolog"
@@ -67,51 +65,11 @@ func (framework) Twin(ctx context.Context, exchange any) feature.Twin {
 	return newTwin(ctx, x)
 }
 
-// extensions are those of a connection, by name. The zero value is empty.
-type extensions struct {
-	mu    sync.Mutex // protects named
-	named map[string]feature.Extension
-}
-
-// get returns the extension of a name, which open makes when it is first asked for.
-func (e *extensions) get(name string, open func() feature.Extension) feature.Extension {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.named == nil {
-		e.named = make(map[string]feature.Extension)
-	}
-	if e.named[name] == nil {
-		e.named[name] = open()
-	}
-	return e.named[name]
-}
-
-// all returns the extensions, in any order.
-func (e *extensions) all() []feature.Extension {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return slices.Collect(maps.Values(e.named))
-}
-
-// permissions are what the user of the connection needs for its extensions.
-func (e *extensions) permissions() (publish, subscribe []Permission) {
-	for _, each := range e.all() {
-		published, subscribed := each.Permissions()
-		for _, one := range published {
-			publish = append(publish, Permission{Subject: one.Subject, For: one.For})
-		}
-		for _, one := range subscribed {
-			subscribe = append(subscribe, Permission{Subject: one.Subject, For: one.For})
-		}
-	}
-	return publish, subscribe
-}
-
 // bridge implements [feature.Conn].
 type bridge struct{ conn *Conn }
 
 func (b bridge) Extension(name string, open func() feature.Extension) feature.Extension {
-	return b.conn.extensions.get(name, open)
+	return b.conn.extensions.Get(name, open)
 }
 
 func (b bridge) Base() context.Context  { return b.conn.life.base }

@@ -97,7 +97,7 @@ func (c *Conn) drain(ctx context.Context) error {
 	await(ctx, c.server.Handlers.Close())
 	await(ctx, c.server.Controls.Close())
 	await(ctx, c.client.Calls().Close()) // not sooner: handlers may leave some behind
-	for _, each := range c.extensions.all() {
+	for _, each := range c.extensions.All() {
 		each.Close()
 	}
 	handlers, _ := c.server.Handlers.Count()

@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/busline/busline/bus/internal/client"
+	"github.com/busline/busline/bus/internal/feature"
 	"github.com/busline/busline/bus/internal/logqueue"
 	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/internal/server"
@@ -41,7 +42,7 @@ type Conn struct {
 	others     otherInstances
 	telemetry  telemetry
 	registry   registry
-	extensions extensions
+	extensions feature.Extensions
 	life       lifetime
 }
 
@@ -282,7 +283,7 @@ func (m connMember) PublishDenied(subject string) { m.client.PublishDenied(subje
 
 // Reconnected lets extensions catch up, and reports that announcements were missed.
 func (m connMember) Reconnected() {
-	for _, each := range m.extensions.all() {
+	for _, each := range m.extensions.All() {
 		each.Reconnected()
 	}
 	m.others.watchers.tell(Announcement{Missed: true})

@@ -150,7 +150,7 @@ func (c *Conn) operatorNotes() (all []string) {
 	if others := c.DifferingInstances(); len(others) > 0 {
 		all = append(all, "other documents at "+strings.Join(others, ", "))
 	}
-	for _, each := range c.extensions.all() {
+	for _, each := range c.extensions.All() {
 		all = append(all, each.Notes()...)
 	}
 	return all

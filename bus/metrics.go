@@ -64,7 +64,7 @@ func (c *Conn) expose(text *metrics.Text) {
 		float64(stats.SlowConsumerDropped), instance...)
 	text.Counter("busline_reconnects_total", "How often the broker connection was made anew.",
 		float64(stats.Reconnects), instance...)
-	for _, each := range c.extensions.all() {
+	for _, each := range c.extensions.All() {
 		each.Expose(text, with)
 	}
 	c.exposeTraffic(text, with)

@@ -17,8 +17,10 @@ import (
 	"github.com/busline/busline/bus/internal/server"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/reflectapi"
+	"github.com/busline/busline/reflectapi/strictjson"
 	"github.com/busline/busline/restmap"
 	"github.com/busline/busline/restmap/openapi"
+	"github.com/busline/busline/restmap/openapi31"
 )
 
 const (
@@ -49,6 +51,7 @@ type renderedKey struct {
 	port    int
 	baseURL string
 	visible string // one byte per endpoint of the port
+	events  string // those in a document of OpenAPI 3.1; "" for one of 3.0.0
 }
 
 // typeDoc is the doc comment of a type, shown to callers that see one of its endpoints.
@@ -136,7 +139,11 @@ func (d *documents) endpoint(c *Conn, port int) (*endpoint, error) {
 	config.port, config.hidden = port, true
 	document := newEndpoint(config, mapped.Name, mapped)
 	document.run = runWeb(document, func(w http.ResponseWriter, r *http.Request) error {
-		body, err := d.render(c, port, c.BaseURL(r), callctx.Of(r.Context()).Claims)
+		is31, err := openapi31.IsWanted(r.URL.Query())
+		if err != nil {
+			return hasRun(http.StatusBadRequest, err, "%s", err)
+		}
+		body, err := d.render(c, renderedKey{port: port, baseURL: c.BaseURL(r)}, is31, callctx.Of(r.Context()).Claims)
 		if err != nil {
 			return err
 		}
@@ -164,32 +171,35 @@ func (d *documents) add(added []*endpoint) {
 	d.changedLocked()
 }
 
-// render returns the document of a port for a caller with these claims. A caller that sees no endpoint of the port gets
-// 404, as if nothing were served.
-func (d *documents) render(c *Conn, port int, baseURL string, verified claims.Claims) ([]byte, error) {
-	visible, marks := visibleOf(d.shown(port), verified)
+// render returns the document of a port and a base URL for a caller with these claims, in OpenAPI 3.0.0 or in 3.1, with
+// the events that the caller may see. A caller that sees no endpoint of the port gets 404, as if nothing were served.
+func (d *documents) render(c *Conn, key renderedKey, is31 bool, verified claims.Claims) ([]byte, error) {
+	visible, marks := visibleOf(d.shown(key.port), verified)
 	if len(visible) == 0 {
-		return nil, hasRun(http.StatusNotFound, nil, "%s has no document on port %d for this caller", c.host, port)
+		return nil, hasRun(http.StatusNotFound, nil, "%s has no document on port %d for this caller", c.host, key.port)
 	}
-	key := renderedKey{port, baseURL, marks}
+	key.visible = marks
+	var events *openapi31.Events
+	if is31 {
+		var err error
+		if events, key.events, err = c.publishedEvents(verified); err != nil {
+			return nil, err
+		}
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if body := d.rendered[key]; body != nil {
 		return body, nil
 	}
-	service := openapi.Service{
-		Host: c.host, Port: port, Version: c.config.version, BaseURL: baseURL,
-		Description: cmp.Or(c.config.description, d.descriptionLocked(visible)),
-	}
-	for _, e := range visible {
-		service.Endpoints = append(service.Endpoints,
-			&openapi.EndpointDoc{Endpoint: e.mapped, Description: e.description, Secured: e.rule != nil, Web: e.web})
-	}
-	document, err := openapi.Build(service)
+	document, err := d.buildLocked(c, key, visible)
 	if err != nil {
 		return nil, err
 	}
-	body, err := document.JSON()
+	text := document.JSON
+	if is31 {
+		text = openapi31.Convert(document, c.host, events).JSON
+	}
+	body, err := text()
 	if err != nil {
 		return nil, err
 	}
@@ -198,6 +208,33 @@ func (d *documents) render(c *Conn, port int, baseURL string, verified claims.Cl
 	}
 	d.rendered[key] = body
 	return body, nil
+}
+
+// publishedEvents returns the events that a caller with these claims may see, and a short text that identifies them.
+func (c *Conn) publishedEvents(verified claims.Claims) (*openapi31.Events, string, error) {
+	events, err := c.extensions.Events(verified)
+	if err != nil {
+		return nil, "", err
+	}
+	text, err := strictjson.Marshal(events)
+	if err != nil {
+		return nil, "", err
+	}
+	sum := sha256.Sum256(text)
+	return events, string(sum[:]), nil
+}
+
+// buildLocked returns the document of the endpoints that a caller sees.
+func (d *documents) buildLocked(c *Conn, key renderedKey, visible []*endpoint) (*openapi.Document, error) {
+	service := openapi.Service{
+		Host: c.host, Port: key.port, Version: c.config.version, BaseURL: key.baseURL,
+		Description: cmp.Or(c.config.description, d.descriptionLocked(visible)),
+	}
+	for _, e := range visible {
+		service.Endpoints = append(service.Endpoints,
+			&openapi.EndpointDoc{Endpoint: e.mapped, Description: e.description, Secured: e.rule != nil, Web: e.web})
+	}
+	return openapi.Build(service)
 }
 
 // shown returns the endpoints of a port that are not hidden from all callers.

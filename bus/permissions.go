@@ -13,6 +13,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/internal/natsmicro"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
@@ -72,8 +73,11 @@ func (c *Conn) Permissions(callees ...string) (Permissions, error) {
 		named = append(named, each)
 	}
 	granted := Permissions{Publish: c.ownPublications(), Subscribe: c.ownSubscriptions()}
-	published, subscribed := c.extensions.permissions()
-	granted.Publish, granted.Subscribe = append(granted.Publish, published...), append(granted.Subscribe, subscribed...)
+	for _, each := range c.extensions.All() {
+		published, subscribed := each.Permissions()
+		granted.Publish = append(granted.Publish, ownPermissions(published)...)
+		granted.Subscribe = append(granted.Subscribe, ownPermissions(subscribed)...)
+	}
 	for _, each := range c.callees.sorted(named) {
 		granted.Publish = append(granted.Publish, each.publications(c.plane)...)
 	}
@@ -82,6 +86,14 @@ func (c *Conn) Permissions(callees ...string) (Permissions, error) {
 		granted.Responses = &ResponsePermission{MaxMsgs: -1, Expires: wire.MaxTimeBudget}
 	}
 	return granted.With(), nil
+}
+
+// ownPermissions returns permissions of an extension as those of this package.
+func ownPermissions(all []natsconn.Permission) (own []Permission) {
+	for _, one := range all {
+		own = append(own, Permission{Subject: one.Subject, For: one.For})
+	}
+	return own
 }
 
 // unheard returns the permission to deny announcements; nil if the user receives other messages of its own anyway.

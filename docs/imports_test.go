@@ -54,18 +54,21 @@ const importTable = `
 		bus/internal/status bus/internal/worker
 	bus/cmd/apigen:  bus/subject reflectapi restmap
 	restmap/openapi:    reflectapi reflectapi/schema restmap reflectapi/strictjson
-	restmap/asyncapi:   reflectapi/schema restmap restmap/openapi reflectapi/strictjson
+	restmap/jsonschema: reflectapi/schema reflectapi/strictjson
+	restmap/openapi31:  reflectapi/schema reflectapi/strictjson restmap/jsonschema restmap/openapi
+	restmap/asyncapi:   reflectapi/schema restmap restmap/jsonschema restmap/openapi restmap/openapi31
+		reflectapi/strictjson
 	bus/internal/feature: bus/wire bus/subject bus/claims bus/metrics bus/internal/status bus/internal/natsconn
-		bus/internal/client bus/internal/server reflectapi restmap restmap/openapi
+		bus/internal/client bus/internal/server reflectapi restmap restmap/openapi restmap/openapi31
 	bus:                bus/wire bus/subject bus/internal/batch bus/claims bus/metrics bus/internal/testcaller
 		bus/internal/testbroker bus/internal/worker bus/internal/status bus/internal/logqueue bus/internal/stream
 		bus/internal/natsconn bus/internal/natsmicro bus/internal/callctx bus/internal/client bus/internal/server
 		bus/internal/feature reflectapi/similar reflectapi reflectapi/schema restmap reflectapi/strictjson
-		restmap/openapi
+		restmap/openapi restmap/openapi31
 	bus/events:         bus bus/wire bus/subject bus/claims bus/metrics bus/internal/callctx bus/internal/client
 		bus/internal/durable bus/internal/feature bus/internal/logqueue bus/internal/natsconn bus/internal/server
 		bus/internal/status bus/internal/worker reflectapi/similar reflectapi reflectapi/schema reflectapi/strictjson restmap
-		restmap/openapi restmap/asyncapi
+		restmap/openapi restmap/openapi31 restmap/asyncapi
 	bus/eventlog:       bus bus/wire bus/subject bus/internal/natsconn bus/internal/durable reflectapi/similar
 	bus/interceptors:   bus bus/events bus/internal/feature bus/wire
 	bus/otelbus:        bus bus/metrics bus/subject bus/wire
@@ -83,13 +86,13 @@ const importTable = `
 		portal/internal/outside portal/internal/plane restmap/openapi
 	portal/internal/portaltest: bus bus/bustest bus/claims bus/subject bus/wire portal/ingress
 	portal:             bus bus/wire bus/eventlog bus/subject bus/claims bus/metrics portal/internal/outside
-		portal/internal/plane restmap/openapi restmap/asyncapi restmap/openapi/compare
+		portal/internal/plane restmap/openapi restmap/openapi31 restmap/asyncapi restmap/openapi/compare
 	msgsvc:             bus
 	benchmarks/child:   bus/broker
 	benchmarks/latency:
 	benchmarks/fleet:   benchmarks/child bus bus/subject bus/wire portal portal/ingress
 	bus/cmd/busline/internal/cli: bus bus/eventlog bus/wire bus/claims bus/claims/claimstest bus/subject
-		reflectapi/similar reflectapi/schema restmap restmap/openapi restmap/asyncapi
+		reflectapi/similar reflectapi/schema restmap restmap/openapi restmap/openapi31 restmap/asyncapi
 	bus/cmd/busline:    bus/cmd/busline/internal/cli
 	examples/calculator/calculatorapi: bus reflectapi
 	examples/checkout/checkoutapi:     bus reflectapi

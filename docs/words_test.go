@@ -14,13 +14,13 @@ const (
 	usualWords    = 650
 	decisionWords = 350
 	recipeWords   = 450
-	allWords      = 45_700
+	allWords      = 45_880
 )
 
 // wordBudgets are the pages that may be longer than usual: references, and the two that are read from start to end.
 var wordBudgets = map[string]int{
 	"README.md":                       900,
-	"CHANGELOG.md":                    840,
+	"CHANGELOG.md":                    850,
 	"benchmarks/README.md":            3_800,
 	"benchmarks/faults.md":            790,
 	"docs/ARCHITECTURE.md":            1660,
@@ -37,7 +37,7 @@ var wordBudgets = map[string]int{
 	"docs/reference/telemetry.md":     1300,
 	"docs/understand/threats.md":      1510,
 	"docs/learn/tutorial.md":          1600,
-	"docs/decisions/README.md":        430,
+	"docs/decisions/README.md":        440,
 	"docs/reference/wire.md":          3960,
 	"docs/guides/call.md":             700,
 	"docs/guides/permissions.md":      700,

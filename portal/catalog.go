@@ -22,6 +22,7 @@ import (
 	"github.com/busline/busline/portal/internal/plane"
 	"github.com/busline/busline/restmap/asyncapi"
 	"github.com/busline/busline/restmap/openapi"
+	"github.com/busline/busline/restmap/openapi31"
 )
 
 // maxAge is the largest age of a snapshot when a reader gets it, measured from the start of gathering. A snapshot is
@@ -264,9 +265,9 @@ func parseMember(body []byte, from hostPort) (*openapi.Document, error) {
 type snapshot struct {
 	of        *presence
 	members   []openapi.Member
-	text      []byte // the document as JSON, with an empty base URL
-	baseURL   int    // place of the base URL in text
-	instances []byte // the running instances, as JSON
+	document  rendered
+	newer     *newerDocument // in OpenAPI 3.1
+	instances []byte         // the running instances, as JSON
 	visible   accessView
 	leftOut   []string // sentences, also about what differs between instances
 }
@@ -285,9 +286,13 @@ func (c *catalog) gather(ctx context.Context, began time.Time) (*snapshot, error
 		if last.of == found {
 			return last, nil
 		}
-		next.text, next.baseURL, next.visible = last.text, last.baseURL, last.visible
-	} else if err := next.merge(cmp.Or(c.conn.Version(), "0")); err != nil {
-		return nil, err
+		next.document, next.newer, next.visible = last.document, last.newer, last.visible
+	} else {
+		next.visible, next.newer = newAccessView(members), new(newerDocument)
+		merged := next.merged(c.conn.Version())
+		if next.document, err = render(&merged.Servers, merged.JSON); err != nil {
+			return nil, err
+		}
 	}
 	if next.instances, err = c.describeInstances(found, members); err != nil {
 		return nil, err
@@ -326,29 +331,63 @@ func (c *catalog) fetchAll(ctx context.Context, found *presence,
 	return members, leftOut
 }
 
-// merge makes the document of the members, and marshals it once; only the base URL differs from reader to reader.
-func (s *snapshot) merge(version string) error {
-	s.visible = newAccessView(s.members)
-	document := openapi.Merge(openapi.Info{
+// merged returns the document of the members.
+func (s *snapshot) merged(version string) *openapi.Document {
+	return openapi.Merge(openapi.Info{
 		Title:       "Services on the bus",
 		Description: strings.Join(s.leftOut, "\n"), LeftOut: s.leftOut, Version: version,
 	}, "", s.members)
+}
+
+// rendered is a document as JSON, marshalled once: only the base URL differs from reader to reader.
+type rendered struct {
+	text    []byte // with an empty base URL
+	baseURL int    // its place in text
+}
+
+// render marshals a document, which has these servers.
+func render(servers *[]openapi.Server, marshal func() ([]byte, error)) (rendered, error) {
 	mark := rand.Text()
-	document.Servers = []openapi.Server{{URL: mark}}
-	text, err := document.JSON()
+	*servers = []openapi.Server{{URL: mark}}
+	text, err := marshal()
 	if err != nil {
-		return err
+		return rendered{}, err
 	}
 	before, after, found := bytes.Cut(text, outside.Quote(mark))
 	if !found {
-		return errors.New("the document has no server")
+		return rendered{}, errors.New("the document has no server")
 	}
-	s.baseURL = len(before)
-	s.text = slices.Concat(before, outside.Quote(""), after)
-	return nil
+	return rendered{slices.Concat(before, outside.Quote(""), after), len(before)}, nil
 }
 
 // json returns the document for readers that reach the ingress at the base URL.
-func (s *snapshot) json(baseURL string) []byte {
-	return slices.Concat(s.text[:s.baseURL], outside.Quote(baseURL), s.text[s.baseURL+len(outside.Quote("")):])
+func (r rendered) json(baseURL string) []byte {
+	return slices.Concat(r.text[:r.baseURL], outside.Quote(baseURL), r.text[r.baseURL+len(outside.Quote("")):])
+}
+
+// newerDocument is the document of a snapshot in OpenAPI 3.1, which is made when a reader asks for it.
+type newerDocument struct {
+	mu       sync.Mutex // protects all below
+	events   *eventsDocument
+	document rendered
+}
+
+// newerJSON returns the aggregated document in OpenAPI 3.1, with the events that the caller may see.
+func (c *catalog) newerJSON(ctx context.Context, current *snapshot, baseURL string) ([]byte, error) {
+	events, err := c.events.Read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	newer := current.newer
+	newer.mu.Lock()
+	defer newer.mu.Unlock()
+	if newer.events != events {
+		converted := openapi31.Convert(current.merged(c.conn.Version()), "", events.merged(c.conn.Version()).Events())
+		document, err := render(&converted.Servers, converted.JSON)
+		if err != nil {
+			return nil, err
+		}
+		newer.events, newer.document = events, document
+	}
+	return newer.document.json(baseURL), nil
 }

@@ -1,7 +1,6 @@
 package portal
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -35,6 +34,13 @@ type eventsDocument struct {
 	leftOut []string                   // sentences
 }
 
+// merged returns the document of the members.
+func (d *eventsDocument) merged(version string) *asyncapi.Document {
+	return asyncapi.Merge(asyncapi.Info{
+		Title: "Events on the bus", Description: strings.Join(d.leftOut, "\n"), LeftOut: d.leftOut, Version: version,
+	}, d.members)
+}
+
 // gatherEvents makes the AsyncAPI document with the rights of the caller. Hosts without events, or without some for
 // this caller, have none. It is the same as before if nothing has changed.
 func (c *catalog) gatherEvents(ctx context.Context, began time.Time) (*eventsDocument, error) {
@@ -61,11 +67,8 @@ func (c *catalog) gatherEvents(ctx context.Context, began time.Time) (*eventsDoc
 	if last := c.latestEvents; last != nil && slices.Equal(last.members, members) && slices.Equal(last.leftOut, leftOut) {
 		return last, nil
 	}
-	merged := asyncapi.Merge(asyncapi.Info{
-		Title: "Events on the bus", Description: strings.Join(leftOut, "\n"), LeftOut: leftOut,
-		Version: cmp.Or(c.conn.Version(), "0"),
-	}, members)
 	document := &eventsDocument{members: members, visible: make(map[string]map[string]bool), leftOut: leftOut}
+	merged := document.merged(c.conn.Version())
 	for id, channel := range merged.Channels {
 		publisher, event, _ := strings.Cut(id, "/")
 		if document.visible[publisher] == nil {

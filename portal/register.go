@@ -18,6 +18,7 @@ import (
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/portal/internal/outside"
 	"github.com/busline/busline/restmap/openapi"
+	"github.com/busline/busline/restmap/openapi31"
 )
 
 // portalConfig is the configuration of the portal: defaults, then options.
@@ -70,8 +71,8 @@ func (o eventOperatorsOption) applyToPortal(c *portalConfig) { c.operators = (*s
 const everyCaller = "*"
 
 // Register serves the portal on conn, which has to be connected as "portal": the page for browsers at /, and at
-// /openapi.json one document of everything that is served on public ports of the plane. At /asyncapi.json is one of all
-// events.
+// /openapi.json one document of everything that is served on public ports of the plane; with ?version=3.1 it is in
+// OpenAPI 3.1, and has what is published. At /asyncapi.json is one of all events.
 //
 // A caller's token is passed on to each service, which leaves out what its bearer may not call.
 //
@@ -175,15 +176,31 @@ type documentHandler struct {
 	catalogs *catalogs
 }
 
-// ServeHTTP serves the document as JSON.
+// ServeHTTP serves the document as JSON, in OpenAPI 3.0.0 or 3.1.
 func (h *documentHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	catalog := h.catalogs.of(bus.ActorOf(r.Context()))
-	current, err := catalog.read(r.Context())
+	body, err := h.document(r)
 	if err != nil {
 		bus.WriteError(w, r, err)
 		return
 	}
-	serveDocument(w, r, current.json(h.conn.BaseURL(r)))
+	serveDocument(w, r, body)
+}
+
+func (h *documentHandler) document(r *http.Request) ([]byte, error) {
+	is31, err := openapi31.IsWanted(r.URL.Query())
+	if err != nil {
+		return nil, bus.Errorf(http.StatusBadRequest, "%w", err)
+	}
+	catalog := h.catalogs.of(bus.ActorOf(r.Context()))
+	current, err := catalog.read(r.Context())
+	switch {
+	case err != nil:
+		return nil, err
+	case is31:
+		return catalog.newerJSON(r.Context(), current, h.conn.BaseURL(r))
+	default:
+		return current.document.json(h.conn.BaseURL(r)), nil
+	}
 }
 
 // readJSON reads the body of a request of the page, one JSON object with these members.

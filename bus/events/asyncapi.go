@@ -9,11 +9,13 @@ import (
 	"strings"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/claims"
 	"github.com/busline/busline/bus/internal/callctx"
 	"github.com/busline/busline/bus/internal/feature"
 	"github.com/busline/busline/bus/internal/status"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/restmap/asyncapi"
+	"github.com/busline/busline/restmap/openapi31"
 )
 
 // AsyncAPI returns the AsyncAPI 3.0.0 document, in JSON, of all events that a connection publishes and subscribes to
@@ -23,14 +25,27 @@ func AsyncAPI(conn *bus.Conn) ([]byte, error) {
 	if conn == nil {
 		return nil, errors.New("no connection has no events: connect first")
 	}
-	return sourcesOf(conn).document(func(feature.Endpoint) bool { return true }, true)
+	document, err := sourcesOf(conn).document(func(feature.Endpoint) bool { return true }, true)
+	if err != nil {
+		return nil, err
+	}
+	return document.JSON()
+}
+
+// Events returns what the connection publishes, as far as a caller may see it.
+func (s *sources) Events(verified claims.Claims) (*openapi31.Events, error) {
+	document, err := s.document(func(access feature.Endpoint) bool { return access.Allows(verified) }, false)
+	if err != nil {
+		return nil, err
+	}
+	return document.Events(), nil
 }
 
 // serveAsyncAPI answers with the document of what the caller may see.
 func (s *sources) serveAsyncAPI(w http.ResponseWriter, r *http.Request) error {
 	verified := callctx.Of(r.Context()).Claims
 	seen := false
-	body, err := s.document(func(access feature.Endpoint) bool {
+	document, err := s.document(func(access feature.Endpoint) bool {
 		allowed := access.Allows(verified)
 		seen = seen || allowed
 		return allowed
@@ -41,6 +56,10 @@ func (s *sources) serveAsyncAPI(w http.ResponseWriter, r *http.Request) error {
 	case !seen:
 		return status.HasRun(http.StatusNotFound, nil, "%s has no events for this caller", s.conn.Host())
 	}
+	body, err := document.JSON()
+	if err != nil {
+		return err
+	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "private, no-store") // it depends on the caller's claims
 	_, err = w.Write(body)
@@ -48,7 +67,7 @@ func (s *sources) serveAsyncAPI(w http.ResponseWriter, r *http.Request) error {
 }
 
 // document returns the document of the events that are visible, for their authors with claims.
-func (s *sources) document(visible func(access feature.Endpoint) bool, own bool) ([]byte, error) {
+func (s *sources) document(visible func(access feature.Endpoint) bool, own bool) (*asyncapi.Document, error) {
 	service := asyncapi.Service{Host: s.conn.Host(), Version: s.conn.Version(), Description: s.Description(),
 		Servers: s.servers()}
 	add := func(access feature.Endpoint, event *asyncapi.Event) {
@@ -88,7 +107,7 @@ func (s *sources) document(visible func(access feature.Endpoint) bool, own bool)
 	if err != nil {
 		return nil, fmt.Errorf("describe the events of %s: %w", s.conn.Host(), err)
 	}
-	return document.JSON()
+	return document, nil
 }
 
 // eventSubject returns the subject of an event. One that is stored has a partition at the end.

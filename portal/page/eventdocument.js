@@ -94,7 +94,8 @@ function fromDraft07(schema) {
   if (typeof schema !== 'object' || schema === null || schema.$ref) {
     return schema;
   }
-  const {type, examples, exclusiveMinimum, exclusiveMaximum, anyOf, ...converted} = schema;
+  const {type, examples, exclusiveMinimum, exclusiveMaximum, anyOf, contentEncoding, discriminator, ...rest} = schema;
+  const converted = fromConstants(rest);
   const types = [type].flat().filter((one) => one && one !== 'null');
   const alternatives = anyOf?.filter((one) => one.type !== 'null');
   const nullable = types.length < [type].flat().filter(Boolean).length || alternatives?.length < anyOf?.length;
@@ -105,6 +106,8 @@ function fromDraft07(schema) {
     nullable && {nullable: true},
     typeof exclusiveMinimum === 'number' && {minimum: exclusiveMinimum, exclusiveMinimum: true},
     typeof exclusiveMaximum === 'number' && {maximum: exclusiveMaximum, exclusiveMaximum: true},
+    contentEncoding === 'base64' && {format: 'byte'},
+    discriminator && {discriminator: {propertyName: discriminator}},
     schema.enum && nullable && {enum: schema.enum.filter((one) => one !== null)},
   );
   if (alternatives) {
@@ -124,6 +127,24 @@ function fromDraft07(schema) {
     );
   }
   return converted;
+}
+
+/** The values of an enum that a schema has as constants, with names and descriptions. */
+function fromConstants({const: value, oneOf, ...rest}) {
+  const constants = oneOf?.filter((one) => 'const' in one);
+  if (value !== undefined) {
+    return {...rest, ...(oneOf && {oneOf}), enum: [value]};
+  }
+  if (!constants?.length) {
+    return {...rest, ...(oneOf && {oneOf})};
+  }
+  const described = constants.filter((one) => one.description).map((one) => [one.const, one.description]);
+  return {
+    ...rest,
+    enum: constants.map((one) => one.const),
+    ...(constants.every((one) => one.title) && {'x-enum-varnames': constants.map((one) => one.title)}),
+    ...(described.length > 0 && {'x-enumDescriptions': Object.fromEntries(described)}),
+  };
 }
 
 /**

@@ -36,6 +36,8 @@ export function startView({services, operations, events, server, leftOut, instan
         'dd',
         {},
         element('a', {href: 'openapi.json'}, 'openapi.json'),
+        ', ',
+        element('a', {href: 'openapi.json?version=3.1'}, 'in OpenAPI 3.1'),
         events.size > 0 && ', ',
         events.size > 0 && element('a', {href: 'asyncapi.json'}, 'asyncapi.json'),
       ),

@@ -9,6 +9,7 @@ import (
 
 	"github.com/busline/busline/reflectapi/schema"
 	"github.com/busline/busline/restmap"
+	"github.com/busline/busline/restmap/jsonschema"
 	"github.com/busline/busline/restmap/openapi"
 )
 
@@ -141,10 +142,10 @@ func newPayloads(host string, events []*Event) (*payloads, error) {
 }
 
 // components returns the schemas that channels may refer to.
-func (p *payloads) components() map[string]*Schema {
-	all := make(map[string]*Schema)
+func (p *payloads) components() map[string]*jsonschema.Schema {
+	all := make(map[string]*jsonschema.Schema)
 	for name, schema := range p.document.Components.Schemas {
-		all[name] = convert(schema)
+		all[name] = jsonschema.Of(schema)
 	}
 	return all
 }
@@ -166,7 +167,7 @@ func (p *payloads) channel(event *Event) *Channel {
 		payload := operation.RequestBody.Content[contentType].Schema
 		channel.Title = event.Endpoint.Method.Name
 		channel.Summary, channel.Description = operation.Summary, operation.Description
-		message.Name, message.Payload = operation.OperationID, convert(payload)
+		message.Name, message.Payload = operation.OperationID, jsonschema.Of(payload)
 		if example := p.example(payload); len(example) > 0 {
 			message.Examples = []Example{{Payload: example}}
 		}
@@ -199,7 +200,7 @@ func (p *payloads) resolve(schema *schema.Schema) *schema.Schema {
 	if wrapped := schema.Wrapped(); wrapped != nil {
 		schema = wrapped
 	}
-	if component := p.document.Components.Schemas[strings.TrimPrefix(schema.Ref, schemaPrefix)]; schema.Ref != "" &&
+	if component := p.document.Components.Schemas[strings.TrimPrefix(schema.Ref, jsonschema.Prefix)]; schema.Ref != "" &&
 		component != nil {
 		return component
 	}

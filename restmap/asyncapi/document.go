@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/busline/busline/reflectapi/strictjson"
+	"github.com/busline/busline/restmap/jsonschema"
 )
 
 // Version is the AsyncAPI version of the documents.
@@ -69,11 +70,11 @@ type Parameter struct {
 
 // Message is what is sent.
 type Message struct {
-	Name        string    `json:"name"`
-	Summary     string    `json:"summary,omitempty"`
-	ContentType string    `json:"contentType,omitempty"`
-	Payload     *Schema   `json:"payload,omitempty"`
-	Examples    []Example `json:"examples,omitempty"`
+	Name        string             `json:"name"`
+	Summary     string             `json:"summary,omitempty"`
+	ContentType string             `json:"contentType,omitempty"`
+	Payload     *jsonschema.Schema `json:"payload,omitempty"`
+	Examples    []Example          `json:"examples,omitempty"`
 }
 
 // Example is an example of a message.
@@ -124,7 +125,7 @@ type Reference struct {
 
 // Components holds the schemas for references.
 type Components struct {
-	Schemas map[string]*Schema `json:"schemas,omitempty"`
+	Schemas map[string]*jsonschema.Schema `json:"schemas,omitempty"`
 }
 
 const channelPrefix = "#/channels/"

@@ -25,6 +25,7 @@ import (
 	"github.com/busline/busline/reflectapi"
 	"github.com/busline/busline/restmap"
 	"github.com/busline/busline/restmap/openapi"
+	"github.com/busline/busline/restmap/openapi31"
 )
 
 // Bus is package bus, which sets it.
@@ -135,6 +136,8 @@ type Conn interface {
 type Extension interface {
 	// Permissions returns what the user of the connection needs for the extension.
 	Permissions() (publish, subscribe []natsconn.Permission)
+	// Events returns the events that the connection publishes, and a caller with these claims may see; nil for none.
+	Events(verified claims.Claims) (*openapi31.Events, error)
 	// Expose writes the metrics of the extension. with adds the labels of the connection.
 	Expose(text *metrics.Text, with func(...metrics.Label) []metrics.Label)
 	// Notes has a sentence for each thing that operators should know.

@@ -21,27 +21,39 @@ type Service struct {
 	url    string
 	place  string // the base URL of its document, and what all paths there start with
 	routes routers.Router
+	newer  *newerDocument // nil for a service that writes its own document
 }
 
-// Open reads the OpenAPI document of a service, and fails the test unless a strict validator likes it. The URL is that
-// of the service on the bus, "https://calculator.example", or behind an ingress,
+// Open reads the OpenAPI documents of a service, 3.0.0 and 3.1, and fails the test unless a strict validator likes
+// them. The URL is that of the service on the bus, "https://calculator.example", or behind an ingress,
 // "http://127.0.0.1:8080/calculator.example".
 func Open(t *testing.T, way http.RoundTripper, url string) *Service {
 	t.Helper()
 	s := &Service{t: t, client: &http.Client{Transport: way}, url: url}
 	_, document := s.Send("GET", "/openapi.json", "")
-	parsed, err := openapi3.NewLoader().LoadFromData([]byte(document))
-	if err != nil {
-		t.Fatalf("%s/openapi.json: %v\n%s", url, err, document)
-	}
-	if err := parsed.Validate(t.Context()); err != nil {
-		t.Fatalf("%s/openapi.json: %v\n%s", url, err, document)
-	}
+	parsed := Valid(t, document)
+	var err error
 	if s.routes, err = legacy.NewRouter(parsed); err != nil {
 		t.Fatal(err)
 	}
+	if _, newer := s.Send("GET", "/openapi.json?version=3.1", ""); newer != document {
+		s.newer = openNewer(t, newer)
+	}
 	s.place = parsed.Servers[0].URL + "/" + path.Base(url) + ":443"
 	return s
+}
+
+// Valid returns an OpenAPI document, and fails the test unless a strict validator likes it.
+func Valid(t *testing.T, document string) *openapi3.T {
+	t.Helper()
+	parsed, err := openapi3.NewLoader().LoadFromData([]byte(document))
+	if err == nil {
+		err = parsed.Validate(t.Context())
+	}
+	if err != nil {
+		t.Fatalf("%v\n%s", err, document)
+	}
+	return parsed
 }
 
 // Send makes a request and returns the response with its body. A body is sent as JSON.
@@ -108,6 +120,11 @@ func (s *Service) fits(request *http.Request, response *http.Response, body stri
 	}
 	if response.StatusCode < http.StatusBadRequest {
 		if err := openapi3filter.ValidateRequest(s.t.Context(), input); err != nil {
+			return err
+		}
+	}
+	if s.newer != nil {
+		if err := s.newer.fits(route.Path, route.Method, response, body); err != nil {
 			return err
 		}
 	}

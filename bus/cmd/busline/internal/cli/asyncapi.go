@@ -50,35 +50,65 @@ put together here. Documents show each caller what it may see.`,
 
 // asyncAPIOfAll prints the document of the portal, or builds one if there is no portal.
 func (s *session) asyncAPIOfAll(ctx context.Context) error {
-	text, err := s.fetchAsyncAPI(ctx, "portal")
+	text, err := s.fetchAsyncAPI(ctx, portal)
 	if err == nil {
 		return s.printDocument(text)
 	}
 	if !isUnanswered(err) {
 		return err
 	}
-	instances, err := s.discover(ctx, "all")
+	document, err := s.mergeEvents(ctx)
 	if err != nil {
 		return err
 	}
-	var members []asyncapi.Member
-	for _, host := range hostsIn(instances) {
-		text, err := s.fetchAsyncAPI(ctx, host+":888")
-		var document *asyncapi.Document
-		if err == nil {
-			document, err = asyncapi.Parse(text)
-		}
-		switch {
-		case err == nil:
-			members = append(members, asyncapi.Member{Host: host, Document: document})
-		case !errors.Is(err, errUndescribed) && !isUnanswered(err): // others have no events
-			s.notef("%s is left out: %s", host, clean(err.Error()))
-		}
-	}
-	if text, err = asyncapi.Merge(asyncapi.Info{Title: "Events on the bus"}, members).JSON(); err != nil {
+	if text, err = document.JSON(); err != nil {
 		return err
 	}
 	return s.printDocument(text)
+}
+
+// eventsOfAll returns the events that the portal describes, or those of all hosts if there is no portal.
+func (s *session) eventsOfAll(ctx context.Context) (*asyncapi.Document, error) {
+	text, err := s.fetchAsyncAPI(ctx, portal)
+	switch {
+	case err == nil:
+		return asyncapi.Parse(text)
+	case isUnanswered(err):
+		return s.mergeEvents(ctx)
+	default:
+		return nil, err
+	}
+}
+
+// eventsOf returns the events of a host, none if it has none for this caller.
+func (s *session) eventsOf(ctx context.Context, host string) (*asyncapi.Document, error) {
+	text, err := s.fetchAsyncAPI(ctx, host+":888")
+	switch {
+	case err == nil:
+		return asyncapi.Parse(text)
+	case errors.Is(err, errUndescribed) || isUnanswered(err):
+		return new(asyncapi.Document), nil
+	default:
+		return nil, err
+	}
+}
+
+// mergeEvents returns the events of all hosts. It notes which hosts are left out.
+func (s *session) mergeEvents(ctx context.Context) (*asyncapi.Document, error) {
+	instances, err := s.discover(ctx, "all")
+	if err != nil {
+		return nil, err
+	}
+	var members []asyncapi.Member
+	for _, host := range hostsIn(instances) {
+		document, err := s.eventsOf(ctx, host)
+		if err != nil {
+			s.notef("%s is left out: %s", host, clean(err.Error()))
+			continue
+		}
+		members = append(members, asyncapi.Member{Host: host, Document: document})
+	}
+	return asyncapi.Merge(asyncapi.Info{Title: "Events on the bus"}, members), nil
 }
 
 // fetchAsyncAPI returns the document of a host and a port.

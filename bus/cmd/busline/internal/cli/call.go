@@ -309,6 +309,17 @@ func (s *session) printBody(f *callFlags, body []byte) error {
 	return err
 }
 
+// printDocument prints a document in JSON, indented on a terminal.
+func (s *session) printDocument(text []byte) error {
+	if s.StdoutTerminal && !s.settings.json {
+		text = indent(text)
+	} else {
+		text = append(compact(text), '\n')
+	}
+	_, err := s.Stdout.Write(text)
+	return err
+}
+
 // indent formats JSON for people, and keeps order and digits.
 func indent(text []byte) []byte {
 	var indented bytes.Buffer

@@ -8,11 +8,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/restmap/asyncapi"
 	"github.com/busline/busline/restmap/openapi"
+	"github.com/busline/busline/restmap/openapi31"
 )
 
 func (s *session) newDocs() *cobra.Command {
-	baseURL := ""
+	var how printing
+	version := "3.0"
 	c := &cobra.Command{
 		Use:   "docs [host[:port]]",
 		Short: "The OpenAPI document of a host, or of the whole bus",
@@ -20,21 +23,27 @@ func (s *session) newDocs() *cobra.Command {
 its ports, or, without a host, that of all services, as the portal has it. Without a portal it is put
 together here. Documents show each caller what it may call. The server address in a document is that of
 the ingress: BUS_BASE_URL of the service, else http://127.0.0.1:8080, where an ingress listens by
-default; --base-url sets another one.`,
+default; --base-url sets another one. With --openapi 3.1 it is the same in OpenAPI 3.1, with the
+events that are published as webhooks.`,
 		Example: examples(
 			"busline docs calculator.example", "busline docs --base-url https://api.example.com > bus.json",
-			"busline docs | jq '.paths | keys'",
+			"busline docs | jq '.paths | keys'", "busline docs --openapi 3.1 | jq '.webhooks | keys'",
 		),
 		RunE: func(c *cobra.Command, operands []string) error {
-			baseURL := strings.TrimSuffix(baseURL, "/")
-			if err := openapi.CheckBaseURL(baseURL); err != nil {
+			how := how
+			how.baseURL = strings.TrimSuffix(how.baseURL, "/")
+			if err := openapi.CheckBaseURL(how.baseURL); err != nil {
 				return misuse("--base-url: %w", err)
+			}
+			var err error
+			if how.is31, err = openapi31.IsVersion(version); err != nil {
+				return misuse("--openapi: %w", err)
 			}
 			switch len(operands) {
 			case 0:
-				return s.docsOfAll(c.Context(), baseURL)
+				return s.docsOfAll(c.Context(), how)
 			case 1:
-				return s.docs(c.Context(), operands[0], baseURL)
+				return s.docs(c.Context(), operands[0], how)
 			default:
 				return misuse("name one host, or none for all hosts")
 			}
@@ -47,12 +56,19 @@ default; --base-url sets another one.`,
 		}),
 	}
 	set := c.Flags()
-	set.StringVar(&baseURL, "base-url", "", "`address` of the ingress, instead of the one in the document")
+	set.StringVar(&how.baseURL, "base-url", "", "`address` of the ingress, instead of the one in the document")
+	set.StringVar(&version, "openapi", version, "`version` of the document, 3.0 or 3.1")
 	return c
 }
 
+// printing says how a document is printed.
+type printing struct {
+	baseURL string // of its server; "" for that in the document
+	is31    bool   // in OpenAPI 3.1, which needs the events
+}
+
 // docs prints the document of a host. The documents of several ports are merged.
-func (s *session) docs(ctx context.Context, operand, baseURL string) error {
+func (s *session) docs(ctx context.Context, operand string, how printing) error {
 	to, err := parseAddress(operand)
 	if err != nil {
 		return err
@@ -64,23 +80,28 @@ func (s *session) docs(ctx context.Context, operand, baseURL string) error {
 	if err != nil {
 		return err
 	}
+	first := documents[0].document.Info
+	host, events := first.Title, func() (*asyncapi.Document, error) { return s.eventsOf(ctx, to.host) }
+	if to.host == portal {
+		host, events = "", func() (*asyncapi.Document, error) { return s.eventsOfAll(ctx) }
+	}
 	if len(documents) == 1 {
-		return s.printUnder(baseURL, documents[0].text)
+		return s.printText(documents[0].text, how, host, events)
 	}
 	members := make([]openapi.Member, len(documents))
 	for i, each := range documents {
 		members[i] = openapi.Member{Host: to.host, Port: each.port, Document: each.document}
 	}
-	first := documents[0].document.Info
-	return s.merge(openapi.Info{Title: to.host, Description: first.Description, Version: first.Version}, baseURL, members)
+	info := openapi.Info{Title: to.host, Description: first.Description, Version: first.Version}
+	return s.printOpenAPI(openapi.Merge(info, how.baseURL, members), how, host, events)
 }
 
 // docsOfAll prints the document of the portal, or builds one if there is no portal.
-func (s *session) docsOfAll(ctx context.Context, baseURL string) error {
-	const portal = "portal"
+func (s *session) docsOfAll(ctx context.Context, how printing) error {
+	events := func() (*asyncapi.Document, error) { return s.eventsOfAll(ctx) }
 	known, err := s.fetch(ctx, portal, subject.PublicPort)
 	if err == nil {
-		return s.printUnder(baseURL, known.text)
+		return s.printText(known.text, how, "", events)
 	}
 	if missing, ok := errors.AsType[*failure](err); !ok || missing.status != absent {
 		return err
@@ -101,41 +122,38 @@ func (s *session) docsOfAll(ctx context.Context, baseURL string) error {
 	if len(members) == 0 {
 		return s.hostNotFound(ctx, portal, nil)
 	}
-	return s.merge(openapi.Info{Title: "Services on the bus"}, baseURL, members)
+	return s.printOpenAPI(openapi.Merge(openapi.Info{Title: "Services on the bus"}, how.baseURL, members), how, "", events)
 }
 
-// merge prints several documents as one.
-func (s *session) merge(info openapi.Info, baseURL string, members []openapi.Member) error {
-	merged := openapi.Merge(info, baseURL, members)
-	text, err := merged.JSON()
-	if err != nil {
-		return err
-	}
-	return s.printDocument(text)
-}
-
-// printUnder prints a document with another server address, or unchanged if that is "".
-func (s *session) printUnder(baseURL string, text []byte) error {
-	if baseURL == "" {
+// printText prints a document that was fetched, unchanged if nothing else is wanted.
+func (s *session) printText(text []byte, how printing, host string, events func() (*asyncapi.Document, error)) error {
+	if how == (printing{}) {
 		return s.printDocument(text)
 	}
 	document, err := openapi.Parse(text)
 	if err != nil {
 		return err
 	}
-	document.Servers = []openapi.Server{{URL: baseURL}}
-	if text, err = document.JSON(); err != nil {
+	if how.baseURL != "" {
+		document.Servers = []openapi.Server{{URL: how.baseURL}}
+	}
+	return s.printOpenAPI(document, how, host, events)
+}
+
+// printOpenAPI prints a document of a host, or of several, "". Only OpenAPI 3.1 needs the events.
+func (s *session) printOpenAPI(document *openapi.Document, how printing, host string,
+	events func() (*asyncapi.Document, error)) error {
+	marshal := document.JSON
+	if how.is31 {
+		published, err := events()
+		if err != nil {
+			return err
+		}
+		marshal = openapi31.Convert(document, host, published.Events()).JSON
+	}
+	text, err := marshal()
+	if err != nil {
 		return err
 	}
 	return s.printDocument(text)
-}
-
-func (s *session) printDocument(text []byte) error {
-	if s.StdoutTerminal && !s.settings.json {
-		text = indent(text)
-	} else {
-		text = append(compact(text), '\n')
-	}
-	_, err := s.Stdout.Write(text)
-	return err
 }

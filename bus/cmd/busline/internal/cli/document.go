@@ -16,6 +16,9 @@ import (
 	"github.com/busline/busline/restmap/openapi"
 )
 
+// portal is the host whose documents describe all hosts.
+const portal = "portal"
+
 // fetched is the document of one port of a host.
 type fetched struct {
 	text     []byte            // as the host wrote it
