@@ -86,7 +86,8 @@ func isConstrained(t reflect.Type, seen map[reflect.Type]bool) bool {
 		return false
 	}
 	seen[t] = true
-	if describesItself(t) || ignoredMethods(t) != nil || len(closed.of(t)) > 0 || strictjson.UnionOf(t) != nil {
+	if describesItself(t) || ignoredMethods(t) != nil || len(closed.of(t)) > 0 || strictjson.UnionOf(t) != nil ||
+		isDescribed(t) {
 		return true
 	}
 	switch t.Kind() {

@@ -2,6 +2,7 @@ package schema_test
 
 import (
 	"encoding/json"
+	"log/slog"
 	"math/big"
 	"net"
 	"net/netip"
@@ -101,7 +102,8 @@ func TestSchema_OfType(t *testing.T) {
 			N json.Number `json:"n" jsonschema:"minimum=1"`
 		}{}, `{"type":"object","properties":{"n":{"type":"number","minimum":1}},"required":["n"]}`, nil},
 		{"raw message", json.RawMessage(nil), `{}`, nil},
-		{"own JSON", big.Int{}, `{}`, nil},
+		{"own JSON", slog.LevelInfo, `{}`, nil},
+		{"long integer", big.Int{}, `{"type":"integer"}`, nil},
 		{"own text", netip.Addr{}, `{"type":"string"}`, nil},
 		{"IP", net.IP{}, `{"type":"string"}`, nil},
 		{"empty struct", struct{}{}, `{"type":"object"}`, nil},

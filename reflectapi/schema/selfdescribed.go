@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/big"
 	"net/url"
 	"reflect"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/invopop/jsonschema"
@@ -83,9 +85,25 @@ func ignoredMethods(t reflect.Type) error {
 	return errors.Join(errs...)
 }
 
+// described are the schemas of types of other libraries, by the type.
+var described sync.Map //nolint:gochecknoglobals // docs/decisions/0008
+
+// Describe says what a type is in JSON, see reflectapi.RegisterSchema. It is safe for concurrent use.
+func Describe(t reflect.Type, as *jsonschema.Schema) { described.Store(t, as) }
+
+// isDescribed reports whether Describe was called for a type.
+func isDescribed(t reflect.Type) bool {
+	_, is := described.Load(t)
+	return is
+}
+
 // opaque returns the schema of a type whose fields do not determine its JSON, nil for every other type. It is always a
 // new one: jsonschema writes a field's tags into it.
 func opaque(t reflect.Type) *jsonschema.Schema {
+	if described, ok := described.Load(t); ok {
+		copied := *described.(*jsonschema.Schema) //nolint:forcetypeassert // nothing else is stored
+		return &copied
+	}
 	switch {
 	case describesItself(t):
 		return nil
@@ -95,6 +113,8 @@ func opaque(t reflect.Type) *jsonschema.Schema {
 		return &jsonschema.Schema{Type: "number"} // its kind is string
 	case t == reflect.TypeFor[url.URL]():
 		return urlSchema()
+	case t == reflect.TypeFor[big.Int]():
+		return &jsonschema.Schema{Type: "integer"}
 	case WritesJSON(t):
 		return &jsonschema.Schema{}
 	case WritesText(t):

@@ -3,6 +3,8 @@ package reflectapi
 import (
 	"reflect"
 
+	"github.com/invopop/jsonschema"
+
 	"github.com/busline/busline/reflectapi/schema"
 	"github.com/busline/busline/reflectapi/strictjson"
 )
@@ -68,5 +70,18 @@ func RegisterUnion[T any](discriminator, doc string, variants ...Variant[T]) str
 		registered[i] = strictjson.Variant{Name: each.Name, Type: reflect.TypeOf(each.Value), Doc: each.Doc}
 	}
 	strictjson.RegisterUnion[T](discriminator, doc, registered)
+	return struct{}{}
+}
+
+// RegisterSchema says what a type of another library is in documents, and holds arguments and members of the type to
+// it, as a method JSONSchema does for a type of one's own. Without it a type that writes its own JSON may be anything:
+//
+//	var _ = reflectapi.RegisterSchema[decimal.Decimal](jsonschema.Schema{Type: "string", Pattern: `^-?[0-9]+(\.[0-9]+)?$`})
+//
+// with jsonschema from github.com/invopop/jsonschema. The result has no meaning, and RegisterSchema never fails: an
+// invalid schema is an error of Serve. The last call for a type counts. It is called while packages are initialised, and
+// is safe for concurrent use.
+func RegisterSchema[T any](described jsonschema.Schema) struct{} { //nolint:gocritic // a literal is given, once
+	schema.Describe(reflect.TypeFor[T](), &described)
 	return struct{}{}
 }
