@@ -143,7 +143,7 @@ func constrainedType(t *rapid.T, depth int) (typ reflect.Type, tags []string) {
 			may(tag)
 		}
 	}
-	switch rapid.IntRange(0, 11).Draw(t, "kind") {
+	switch rapid.IntRange(0, 13).Draw(t, "kind") {
 	case 0, 1:
 		text()
 		return reflect.TypeFor[string](), tags
@@ -169,6 +169,11 @@ func constrainedType(t *rapid.T, depth int) (typ reflect.Type, tags []string) {
 		return reflect.TypeFor[*int](), tags
 	case 8:
 		return reflect.TypeFor[bool](), tags
+	case 9:
+		return rapid.SampledFrom([]reflect.Type{reflect.TypeFor[payment](), reflect.TypeFor[*payment](),
+			reflect.TypeFor[[]payment](), reflect.TypeFor[map[string]payment]()}).Draw(t, "union"), nil
+	case 10:
+		return reflect.TypeFor[grade](), nil
 	}
 	if depth == 0 {
 		text()
@@ -187,11 +192,31 @@ func constrainedType(t *rapid.T, depth int) (typ reflect.Type, tags []string) {
 	return inner, tags
 }
 
+// grade is an enum.
+type grade int
+
+var _ = reflectapi.RegisterEnum(reflectapi.Constant[grade]{Value: 2}, reflectapi.Constant[grade]{Value: 7})
+
+// randomPayment returns JSON of a variant, near the limits in the tags of its members.
+func randomPayment(t *rapid.T) any {
+	if rapid.Bool().Draw(t, "card") {
+		return map[string]any{"kind": "card", "limit": rapid.SampledFrom([]float64{0, 100, 101}).Draw(t, "limit"),
+			"number": rapid.SampledFrom([]string{"", "471", "4711"}).Draw(t, "number")}
+	}
+	held := map[string]any{"kind": "transfer", "iban": "A"}
+	if rapid.IntRange(0, 2).Draw(t, "rest") == 0 {
+		held["rest"] = randomPayment(t)
+	}
+	return held
+}
+
 // randomValue returns JSON that fits a type, near the limits in its tags.
 func randomValue(t *rapid.T, typ reflect.Type) any {
 	switch typ.Kind() {
 	case reflect.Pointer:
 		return randomValue(t, typ.Elem())
+	case reflect.Interface:
+		return randomPayment(t)
 	case reflect.String:
 		return rapid.SampledFrom([]string{"", "a", "ab", "abc", "abca", "cab", "2024-05-06", "ä", "äö"}).Draw(t, "string")
 	case reflect.Bool:
