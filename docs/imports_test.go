@@ -55,6 +55,7 @@ const importTable = `
 	bus/cmd/apigen:  bus/subject reflectapi restmap
 	restmap/openapi:    reflectapi reflectapi/schema restmap reflectapi/strictjson
 	restmap/asyncapi:   reflectapi/schema restmap restmap/openapi reflectapi/strictjson
+	restmap/tsclient:   reflectapi/schema restmap restmap/openapi restmap/asyncapi
 	bus/internal/feature: bus/wire bus/subject bus/claims bus/metrics bus/internal/status bus/internal/natsconn
 		bus/internal/client bus/internal/server reflectapi restmap restmap/openapi
 	bus:                bus/wire bus/subject bus/internal/batch bus/claims bus/metrics bus/internal/testcaller
@@ -83,13 +84,13 @@ const importTable = `
 		portal/internal/outside portal/internal/plane restmap/openapi
 	portal/internal/portaltest: bus bus/bustest bus/claims bus/subject bus/wire portal/ingress
 	portal:             bus bus/wire bus/eventlog bus/subject bus/claims bus/metrics portal/internal/outside
-		portal/internal/plane restmap/openapi restmap/asyncapi restmap/openapi/compare
+		portal/internal/plane restmap/openapi restmap/asyncapi restmap/tsclient restmap/openapi/compare
 	msgsvc:             bus
 	benchmarks/child:   bus/broker
 	benchmarks/latency:
 	benchmarks/fleet:   benchmarks/child bus bus/subject bus/wire portal portal/ingress
 	bus/cmd/busline/internal/cli: bus bus/eventlog bus/wire bus/claims bus/claims/claimstest bus/subject
-		reflectapi/similar reflectapi/schema restmap restmap/openapi restmap/asyncapi
+		reflectapi/similar reflectapi/schema restmap restmap/openapi restmap/asyncapi restmap/tsclient
 	bus/cmd/busline:    bus/cmd/busline/internal/cli
 	examples/calculator/calculatorapi: bus reflectapi
 	examples/checkout/checkoutapi:     bus reflectapi
@@ -120,6 +121,7 @@ const neverCompiled = `
 	reflectapi/strictjson: github.com/nats-io
 	restmap/openapi:    github.com/nats-io
 	restmap/asyncapi:   github.com/nats-io
+	restmap/tsclient:   github.com/nats-io
 	bus:                github.com/nats-io/nats-server github.com/santhosh-tekuri github.com/spf13
 		github.com/prometheus github.com/sony golang.org/x/time google.golang.org/protobuf go.opentelemetry.io
 		go.uber.org/mock github.com/golang/mock mocks portal github.com/nats-io/nats.go/jetstream bus/events
