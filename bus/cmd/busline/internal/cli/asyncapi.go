@@ -48,37 +48,49 @@ put together here. Documents show each caller what it may see.`,
 	}
 }
 
-// asyncAPIOfAll prints the document of the portal, or builds one if there is no portal.
+// asyncAPIOfAll prints the document of all events.
 func (s *session) asyncAPIOfAll(ctx context.Context) error {
-	text, err := s.fetchAsyncAPI(ctx, "portal")
-	if err == nil {
-		return s.printDocument(text)
-	}
-	if !isUnanswered(err) {
-		return err
-	}
-	instances, err := s.discover(ctx, "all")
+	text, err := s.eventsOfAll(ctx)
 	if err != nil {
 		return err
 	}
+	return s.printDocument(text)
+}
+
+// eventsOfAll returns the document of the portal, or builds one if there is no portal.
+func (s *session) eventsOfAll(ctx context.Context) ([]byte, error) {
+	text, err := s.fetchAsyncAPI(ctx, "portal")
+	if !isUnanswered(err) {
+		return text, err
+	}
+	instances, err := s.discover(ctx, "all")
+	if err != nil {
+		return nil, err
+	}
 	var members []asyncapi.Member
 	for _, host := range hostsIn(instances) {
-		text, err := s.fetchAsyncAPI(ctx, host+":888")
-		var document *asyncapi.Document
-		if err == nil {
-			document, err = asyncapi.Parse(text)
-		}
+		document, err := s.eventsOf(ctx, host)
 		switch {
-		case err == nil:
-			members = append(members, asyncapi.Member{Host: host, Document: document})
-		case !errors.Is(err, errUndescribed) && !isUnanswered(err): // others have no events
+		case err != nil:
 			s.notef("%s is left out: %s", host, clean(err.Error()))
+		case document != nil:
+			members = append(members, asyncapi.Member{Host: host, Document: document})
 		}
 	}
-	if text, err = asyncapi.Merge(asyncapi.Info{Title: "Events on the bus"}, members).JSON(); err != nil {
-		return err
+	return asyncapi.Merge(asyncapi.Info{Title: "Events on the bus"}, members).JSON()
+}
+
+// eventsOf returns the document of a host's events, nil if it has none.
+func (s *session) eventsOf(ctx context.Context, host string) (*asyncapi.Document, error) {
+	text, err := s.fetchAsyncAPI(ctx, host+":888")
+	switch {
+	case errors.Is(err, errUndescribed), isUnanswered(err):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	default:
+		return asyncapi.Parse(text)
 	}
-	return s.printDocument(text)
 }
 
 // fetchAsyncAPI returns the document of a host and a port.

@@ -53,41 +53,67 @@ default; --base-url sets another one.`,
 
 // docs prints the document of a host. The documents of several ports are merged.
 func (s *session) docs(ctx context.Context, operand, baseURL string) error {
-	to, err := parseAddress(operand)
-	if err != nil {
-		return err
-	}
-	if to.path != "/" {
-		return misuse("%s: a document is for a whole host; busline describe %s shows one path", operand, operand)
-	}
-	_, documents, err := s.documentsOf(ctx, to, strings.Contains(strings.TrimPrefix(operand, "https://"), ":"))
+	to, documents, err := s.documentsNamed(ctx, operand)
 	if err != nil {
 		return err
 	}
 	if len(documents) == 1 {
 		return s.printUnder(baseURL, documents[0].text)
 	}
-	members := make([]openapi.Member, len(documents))
-	for i, each := range documents {
-		members[i] = openapi.Member{Host: to.host, Port: each.port, Document: each.document}
-	}
 	first := documents[0].document.Info
-	return s.merge(openapi.Info{Title: to.host, Description: first.Description, Version: first.Version}, baseURL, members)
+	info := openapi.Info{Title: to.host, Description: first.Description, Version: first.Version}
+	text, err := openapi.Merge(info, baseURL, membersOf(to.host, documents)).JSON()
+	if err != nil {
+		return err
+	}
+	return s.printDocument(text)
 }
 
-// docsOfAll prints the document of the portal, or builds one if there is no portal.
+// documentsNamed fetches the documents of a host, or of one of its ports: "calculator.example:443".
+func (s *session) documentsNamed(ctx context.Context, operand string) (address, []portDocument, error) {
+	to, err := parseAddress(operand)
+	if err != nil {
+		return address{}, nil, err
+	}
+	if to.path != "/" {
+		return address{}, nil, misuse("%s: a document is for a whole host; busline describe %s shows one path", operand,
+			operand)
+	}
+	_, documents, err := s.documentsOf(ctx, to, strings.Contains(strings.TrimPrefix(operand, "https://"), ":"))
+	return to, documents, err
+}
+
+// membersOf returns the documents of a host as those to be merged.
+func membersOf(host string, documents []portDocument) []openapi.Member {
+	members := make([]openapi.Member, len(documents))
+	for i, each := range documents {
+		members[i] = openapi.Member{Host: host, Port: each.port, Document: each.document}
+	}
+	return members
+}
+
+// docsOfAll prints the document of all services.
 func (s *session) docsOfAll(ctx context.Context, baseURL string) error {
+	text, err := s.documentOfAll(ctx)
+	if err != nil {
+		return err
+	}
+	return s.printUnder(baseURL, text)
+}
+
+// documentOfAll returns the document of the portal, or builds one if there is no portal.
+func (s *session) documentOfAll(ctx context.Context) ([]byte, error) {
 	const portal = "portal"
 	known, err := s.fetch(ctx, portal, subject.PublicPort)
 	if err == nil {
-		return s.printUnder(baseURL, known.text)
+		return known.text, nil
 	}
 	if missing, ok := errors.AsType[*failure](err); !ok || missing.status != absent {
-		return err
+		return nil, err
 	}
 	instances, err := s.discover(ctx, "all")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var members []openapi.Member
 	for _, host := range hostsOf(instances) {
@@ -96,22 +122,12 @@ func (s *session) docsOfAll(ctx context.Context, baseURL string) error {
 			s.notef("%s is left out: %s", host, clean(err.Error()))
 			continue
 		}
-		members = append(members, openapi.Member{Host: host, Port: subject.PublicPort, Document: documents[0].document})
+		members = append(members, membersOf(host, documents)...)
 	}
 	if len(members) == 0 {
-		return s.hostNotFound(ctx, portal, nil)
+		return nil, s.hostNotFound(ctx, portal, nil)
 	}
-	return s.merge(openapi.Info{Title: "Services on the bus"}, baseURL, members)
-}
-
-// merge prints several documents as one.
-func (s *session) merge(info openapi.Info, baseURL string, members []openapi.Member) error {
-	merged := openapi.Merge(info, baseURL, members)
-	text, err := merged.JSON()
-	if err != nil {
-		return err
-	}
-	return s.printDocument(text)
+	return openapi.Merge(openapi.Info{Title: "Services on the bus"}, "", members).JSON()
 }
 
 // printUnder prints a document with another server address, or unchanged if that is "".
