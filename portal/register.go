@@ -71,7 +71,7 @@ const everyCaller = "*"
 
 // Register serves the portal on conn, which has to be connected as "portal": the page for browsers at /, and at
 // /openapi.json one document of everything that is served on public ports of the plane. At /asyncapi.json is one of all
-// events.
+// events, and at /client.ts a TypeScript client of both; ?int64=bigint or string chooses the type of integers of 64 bits.
 //
 // A caller's token is passed on to each service, which leaves out what its bearer may not call.
 //
@@ -129,6 +129,7 @@ func Register(conn *bus.Conn, options ...RegisterOption) error {
 	conn.WatchAnnouncements(all.discovery.noteAnnouncement)
 	handlers["/openapi.json"] = &documentHandler{conn: conn, catalogs: all}
 	handlers["/asyncapi.json"] = &eventsHandler{catalogs: all}
+	handlers["/client.ts"] = &clientHandler{conn: conn, catalogs: all}
 	handlers["/instances.json"] = &instancesHandler{catalogs: all}
 	handlers["/live.json"] = newLive(conn, all, config)
 	handlers["/events.json"] = newEventFigures(conn, all, operators, config)

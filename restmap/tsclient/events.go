@@ -25,9 +25,19 @@ type event struct {
 	path, shape string
 }
 
-// addEvents adds the events to the services that publish them.
+// addEvents adds the events to the services that publish them. What a document has only because others subscribe to it
+// is not for its reader.
 func addEvents(at map[place]*service, events *asyncapi.Document) {
+	sent := make(map[string]bool)
+	for _, each := range events.Operations {
+		if each.Action == asyncapi.Send {
+			sent[each.ChannelID()] = true
+		}
+	}
 	for _, id := range slices.Sorted(maps.Keys(events.Channels)) {
+		if !sent[id] {
+			continue
+		}
 		publisher, name, _ := strings.Cut(id, "/")
 		s := serviceAt(at, place{publisher, defaultPort})
 		channel := events.Channels[id]

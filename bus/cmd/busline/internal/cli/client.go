@@ -127,19 +127,16 @@ func (s *session) documentsOfHosts(ctx context.Context, hosts []string) (*openap
 	return openapi.Merge(openapi.Info{}, baseURL, members), asyncapi.Merge(asyncapi.Info{}, publishers), nil
 }
 
-// eventsPublishedBy returns the document of the events that a host publishes itself, nil if there are none.
+// eventsPublishedBy returns the document of a host that publishes events, nil if it publishes none.
 func (s *session) eventsPublishedBy(ctx context.Context, host string) (*asyncapi.Document, error) {
 	document, err := s.eventsOf(ctx, host)
 	if document == nil || err != nil {
 		return nil, err
 	}
-	for name, operation := range document.Operations {
-		if operation.Action != asyncapi.Send {
-			delete(document.Operations, name)
+	for _, operation := range document.Operations {
+		if operation.Action == asyncapi.Send {
+			return document, nil
 		}
 	}
-	if len(document.Operations) == 0 {
-		return nil, nil
-	}
-	return document, nil
+	return nil, nil
 }
