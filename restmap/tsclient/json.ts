@@ -36,7 +36,7 @@ function partOf(expanded: readonly Shape[], value: unknown, name?: string): Shap
 }
 
 function tooLarge(at: string, value: unknown): RangeError {
-  return new RangeError(`${at}: ${value} is beyond 2^53, which a number would round: generate the client with int64 bigint or string`);
+  return new RangeError(`${at}: ${value} is beyond 2^53 - 1, and a number would round it: generate the client with int64 bigint or string`);
 }
 
 /** Reads JSON without rounding. at names the value in errors. */

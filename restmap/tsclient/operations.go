@@ -20,7 +20,7 @@ type operation struct {
 
 	method, path string
 	id, name     string // as its service calls it, and as the client does
-	call         string // the method of Client: "call", "stream", "fetch"
+	call         string // the method of Client: "call", "run", "stream", "fetch"
 	descriptor   string // what that gets
 }
 
@@ -241,6 +241,7 @@ func (g *generator) output(s *service, o *operation) output {
 	}
 	shape := joinShapes(slices.Compact(shapes))
 	if len(results) == 0 || len(results) == 1 && results[0] == noResult {
+		o.call = "run"
 		return output{promise: "Promise<void>"}
 	}
 	return output{"Promise<" + strings.Join(results, " | ") + ">", shape}

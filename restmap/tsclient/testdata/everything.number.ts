@@ -85,7 +85,20 @@ export class Problem extends Error {
   readonly retryAfter: number | undefined;
 
   constructor(members: {readonly [name: string]: unknown}, retryAfter?: number) {
-    const {type = 'about:blank', title = '', status, detail = '', instance, host, id, msgId, traceId, executed, errors = [], ...details} = members;
+    const {
+      type = 'about:blank',
+      title = '',
+      status,
+      detail = '',
+      instance,
+      host,
+      id,
+      msgId,
+      traceId,
+      executed,
+      errors = [],
+      ...details
+    } = members;
     super(`${status} ${detail || title || type}`);
     Object.assign(this, {type, title, status, detail, instance, host, id, msgId, traceId, errors});
     this.executed = executed === 'no' ? 'no' : 'unknown';
@@ -121,21 +134,15 @@ interface Operation {
 
 type Arguments = {readonly [name: string]: unknown};
 
-interface Request {
-  readonly path: string;
-  readonly headers: Record<string, string>;
-  readonly body?: NonNullable<RequestInit['body']>;
-  /** Of a body that is a stream. */
-  readonly duplex?: 'half';
-}
+/** A request; duplex is that of a body that is a stream. */
+type Request = {path: string; headers: Record<string, string>; body?: NonNullable<RequestInit['body']>; duplex?: 'half'};
 
 /** Returns a request without what is the same for all. */
 function encodeRequest(operation: Operation, args: Arguments): Request {
   const {query = [], json = [], header = [], body} = operation;
   const elsewhere = new Set([...query, ...json, ...header].map((name) => name.split('.')[0]));
   const shapeOf = (name: string, value: unknown) => partOf(expand(operation.args, args), value, name);
-  const asText = (value: unknown, shape: Shape[], name: string) =>
-    typeof value === 'string' ? value : (encode(value, shape, name) ?? '');
+  const asText = (value: unknown, shape: Shape[], name: string) => (typeof value === 'string' ? value : (encode(value, shape, name) ?? ''));
   const path = operation.path.replace(/\{(.*?)(\+?)\}/g, (_, name: string, rest: string) => {
     elsewhere.add(name);
     const value = asText(args[name], shapeOf(name, args[name]), name);
@@ -180,11 +187,8 @@ function encodeRequest(operation: Operation, args: Arguments): Request {
   return {...request, body: `{${members}}`};
 }
 
-/** Times in milliseconds. */
-const firstWait = 100;
-const firstReconnect = 1_000;
-const longestReconnect = 30_000;
-const longestSilence = 45_000; // the ingress sends something every 15 s
+/** Times in milliseconds. The ingress sends something every 15 s. */
+const [firstWait, firstReconnect, longestReconnect, longestSilence] = [100, 1_000, 30_000, 45_000];
 
 function varied(milliseconds: number): number {
   return milliseconds * (0.5 + Math.random() / 2);
@@ -215,15 +219,14 @@ async function received<T>(waited: Promise<T>, signal: AbortSignal): Promise<T> 
 }
 
 async function pause(milliseconds: number, signal?: AbortSignal): Promise<void> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  let resume = () => {};
   await new Promise<void>((resolve) => {
-    resume = resolve;
-    timer = setTimeout(resolve, milliseconds);
-    signal?.addEventListener('abort', resume);
+    const timer = setTimeout(resolve, signal?.aborted ? 0 : milliseconds);
+    const stop = () => {
+      clearTimeout(timer);
+      resolve();
+    };
+    signal?.addEventListener('abort', stop, {once: true});
   });
-  clearTimeout(timer);
-  signal?.removeEventListener('abort', resume);
   signal?.throwIfAborted();
 }
 
@@ -250,6 +253,11 @@ class Client {
       return (json === '' ? undefined : decode(json, operation.result, 'result')) as T;
     };
     return await this.#send(operation, args, options, headers, limit, read).finally(limit.stop);
+  }
+
+  /** Calls a function that returns nothing. */
+  async run(operation: Operation, args?: object, options?: CallOptions): Promise<void> {
+    await this.call(operation, args, options);
   }
 
   /** Calls a web endpoint, and returns its response, whose status may be any: only a problem is an error. */
@@ -332,7 +340,7 @@ class Client {
         }
         const nothingRan = isProblem && err.status === 503 && err.executed === 'no';
         const onlyReads = err instanceof NetworkError && operation.method === 'GET';
-        const wait = (isProblem && err.retryAfter !== undefined) ? err.retryAfter * 1000 : varied(firstWait * 2 ** attempt);
+        const wait = isProblem && err.retryAfter !== undefined ? err.retryAfter * 1000 : varied(firstWait * 2 ** attempt);
         if (attempt >= retries || !(nothingRan || onlyReads) || Date.now() + wait >= limit.deadline) throw err;
         await pause(wait, limit.signal);
       }
@@ -383,17 +391,13 @@ async function* serverSentEvents(response: Response, limit: Limit, silence?: num
     const lines = (rest + decoder.decode(value, {stream: true})).split(/\r\n|\n|\r(?!$)/); // a CR at the end may be half of a line end
     rest = lines.pop() ?? '';
     for (const line of lines) {
-      const [field, content = ''] = line.split(/:(?: ?)([^]*)/, 2);
+      const [field, content = ''] = line.split(/: ?(.*)/s, 2);
       if (line === '') {
         if (event.data !== undefined || event.id !== undefined) yield event;
         event = {type: 'message'};
-      } else if (field === 'data') {
-        event.data = event.data === undefined ? content : `${event.data}\n${content}`;
-      } else if (field === 'event') {
-        event.type = content;
-      } else if (field === 'id') {
-        event.id = content;
-      }
+      } else if (field === 'data') event.data = event.data === undefined ? content : `${event.data}\n${content}`;
+      else if (field === 'event') event.type = content;
+      else if (field === 'id') event.id = content;
     }
   }
 }
@@ -436,7 +440,7 @@ function partOf(expanded: readonly Shape[], value: unknown, name?: string): Shap
 }
 
 function tooLarge(at: string, value: unknown): RangeError {
-  return new RangeError(`${at}: ${value} is beyond 2^53, which a number would round: generate the client with int64 bigint or string`);
+  return new RangeError(`${at}: ${value} is beyond 2^53 - 1, and a number would round it: generate the client with int64 bigint or string`);
 }
 
 /** Reads JSON without rounding. at names the value in errors. */
@@ -792,7 +796,7 @@ export function connect(options: Options = {}): Bus {
       putFilesFolderPath: (args, options) => client.fetch({method: 'PUT', path: '/shop.example:443/files/{folder}/{path+}', body: 'body', web: true}, args, options),
       list: (args, options) => client.call({method: 'GET', path: '/shop.example:443/items', query: ['filter.text', 'filter.ids', 'filter.range.min', 'ids'], json: ['point'], args: {members: {filter: {members: {ids: [INT64], range: {members: {min: INT64}}}}, point: 'shop.example_443_Item'}}, result: ['shop.example_443_Item']}, args, options),
       'new': (args, options) => client.call({method: 'POST', path: '/shop.example:443/new', body: '', args: {members: {items: ['shop.example_443_Item']}}, result: 'shop.example_443_New_out', problems: {'https://shop.example/problems/out-of-stock': 'shop.example_443_OutOfStock'}}, args, options),
-      ping: (args, options) => client.call({method: 'POST', path: '/shop.example:443/ping', body: ''}, args, options),
+      ping: (args, options) => client.run({method: 'POST', path: '/shop.example:443/ping', body: ''}, args, options),
       then2: (args, options) => client.call({method: 'POST', path: '/shop.example:443/then', query: ['body'], body: 'httpRequestBody', args: {members: {httpRequestBody: ANY}}, result: ANY}, args, options),
       watch: (args, options) => client.stream({method: 'POST', path: '/shop.example:443/watch', body: '', result: 'shop.example_443_Thing'}, args, options),
       events: {
@@ -802,8 +806,8 @@ export function connect(options: Options = {}): Bus {
       },
     },
     shopTest: {
-      aB: (args, options) => client.call({method: 'DELETE', path: '/shop.test:443/a_b'}, args, options),
-      aB2: (args, options) => client.call({method: 'DELETE', path: '/shop.test:443/ab'}, args, options),
+      aB: (args, options) => client.run({method: 'DELETE', path: '/shop.test:443/a_b'}, args, options),
+      aB2: (args, options) => client.run({method: 'DELETE', path: '/shop.test:443/ab'}, args, options),
     },
     thenExample: {
       constructor: (args, options) => client.call({method: 'GET', path: '/then.example:443/x'}, args, options),
