@@ -14,13 +14,13 @@ const (
 	usualWords    = 650
 	decisionWords = 350
 	recipeWords   = 450
-	allWords      = 45_700
+	allWords      = 46_100
 )
 
 // wordBudgets are the pages that may be longer than usual: references, and the two that are read from start to end.
 var wordBudgets = map[string]int{
 	"README.md":                       900,
-	"CHANGELOG.md":                    840,
+	"CHANGELOG.md":                    860,
 	"benchmarks/README.md":            3_800,
 	"benchmarks/faults.md":            790,
 	"docs/ARCHITECTURE.md":            1660,

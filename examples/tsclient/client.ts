@@ -1,7 +1,7 @@
 // This client calls the showcase with what the portal's client.ts has for it.
 
 import {connect as connectBigint} from './bus.bigint.js';
-import {connect, NetworkError, Problem} from './bus.number.js';
+import {connect, NetworkError, Problem} from './bus.js';
 import {connect as connectString} from './bus.string.js';
 
 declare const process: {argv: string[]};

@@ -1,7 +1,7 @@
 // The compiler refuses each of these: a line without an error would be one.
 
 import {connect as connectBigint} from './bus.bigint.js';
-import {connect} from './bus.number.js';
+import {connect} from './bus.js';
 import {connect as connectAll, isOutOfStock, type ShopExampleThing} from './everything.number.js';
 
 const bus = connect();
