@@ -73,7 +73,8 @@ const everyCaller = "*"
 
 // Register serves the portal on conn, which has to be connected as "portal": the page for browsers at /, and at
 // /openapi.json one document of everything that is served on public ports of the plane. At /asyncapi.json is one of all
-// events, and at /client.ts a TypeScript client of both; ?int64=bigint or string chooses the type of integers of 64 bits.
+// events, and at /client.ts a TypeScript client of both, in which ?int64=bigint or string chooses the type of integers
+// of 64 bits.
 //
 // A caller's token is passed on to each service, which leaves out what its bearer may not call.
 //

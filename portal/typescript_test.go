@@ -18,7 +18,8 @@ func TestClient_ForEach(t *testing.T) {
 	t.Parallel()
 	i := portaltest.NewIssuer(t)
 	entrance := openPortal(t, i)
-	_, err := ordersapi.NewPublisher(entrance.Bus.Connect(ordersapi.Host, i.Trust()), bus.RequireClaims(`"keeper" in roles`))
+	_, err := ordersapi.NewPublisher(entrance.Bus.Connect(ordersapi.Host, i.Trust()),
+		bus.RequireClaims(`"keeper" in roles`))
 	require.NoError(t, err)
 	entrance.Keep("vault.example", i.Trust())
 	for _, test := range []struct {

@@ -74,7 +74,7 @@ func (g *generator) payloadType(s *service, e *event, payload *schema.Schema) st
 	if isComponent && g.components[component] != nil && strings.HasSuffix(component, "_in") {
 		return g.name(s, s.typeName+upperCamel(e.name), component, g.components[component], e.Description, false)
 	}
-	return g.expression(s, payload, "    ", false)
+	return g.expression(s, payload, "    ")
 }
 
 // addEventComponents adds the components of an AsyncAPI document.

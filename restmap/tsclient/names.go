@@ -144,7 +144,7 @@ func quote(text string) string {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(text) // neither a text nor a buffer fails
+	_ = encoder.Encode(text) //nolint:errchkjson // neither a text nor a buffer fails
 	quoted := strings.TrimSuffix(out.String(), "\n")
 	inner := strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
 	return "'" + strings.ReplaceAll(inner, "'", `\'`) + "'"

@@ -28,7 +28,7 @@ const jsonType = "application/json"
 
 // function returns a function of a service's interface, and completes the operation.
 func (g *generator) function(s *service, o *operation) string {
-	in := g.inputOf(s, o)
+	in := g.inputOf(o)
 	arguments := g.argumentsType(s, o, in)
 	result := g.output(s, o)
 	o.descriptor = in.descriptor(o) + withMember("args", g.argumentsShape(in)) + withMember("result", result.shape) +
@@ -58,7 +58,7 @@ type input struct {
 	rest                []string
 }
 
-func (g *generator) inputOf(s *service, o *operation) *input {
+func (g *generator) inputOf(o *operation) *input {
 	in := &input{object: &schema.Schema{Type: "object", Properties: make(map[string]*schema.Schema)}}
 	for _, p := range o.Parameters {
 		in.addParameter(p)
@@ -226,7 +226,7 @@ func (g *generator) output(s *service, o *operation) output {
 		result, streams := resultOf(content)
 		if streams {
 			o.call = "stream"
-			return output{"AsyncGenerator<" + g.expression(s, result, "  ", false) + ", void, undefined>", g.shape(result)}
+			return output{"AsyncGenerator<" + g.expression(s, result, "  ") + ", void, undefined>", g.shape(result)}
 		}
 		expression := noResult
 		if result != nil {
@@ -251,7 +251,7 @@ func (g *generator) output(s *service, o *operation) output {
 func (g *generator) resultType(s *service, o *operation, result *schema.Schema) string {
 	name := o.OperationID + "_out"
 	if result.Ref != componentPrefix+name || g.components[name] == nil {
-		return g.expression(s, result, "  ", false)
+		return g.expression(s, result, "  ")
 	}
 	if len(g.components[name].Properties) == 0 {
 		return noResult

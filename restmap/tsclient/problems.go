@@ -51,7 +51,7 @@ func (g *guards) choose(services []*service) {
 // guardNames returns what the guard of a kind may be called, by more and more of its URI.
 func guardNames(kind string) (all []string) {
 	segments := strings.FieldsFunc(kind, func(r rune) bool { return strings.ContainsRune("/#?:", r) })
-	for i := len(segments) - 1; i >= 0; i-- {
+	for i := range slices.Backward(segments) {
 		all = append(all, "is"+upperCamel(strings.Join(segments[i:], "-")))
 	}
 	if len(all) == 0 {
@@ -108,7 +108,7 @@ func (g *generator) problemShapes(s *service, o *operation) string {
 	for _, each := range o.problems() {
 		var types []string
 		for _, part := range each.details {
-			types = append(types, g.expression(s, part, "", false))
+			types = append(types, g.expression(s, part, ""))
 		}
 		joined := strings.Join(types, " & ")
 		if !slices.Contains(g.guards.details[each.kind], joined) {

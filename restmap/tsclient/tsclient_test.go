@@ -130,7 +130,7 @@ func TestGenerate_NamesOfGuards(t *testing.T) {
 // TestGenerate_TextsStayTexts has texts in a document that would be code outside of their comment or literal.
 func TestGenerate_TextsStayTexts(t *testing.T) {
 	t.Parallel()
-	const evil = "*/ evil(); /* ' \\' \" ` ${evil()} \u2028 evil()\r evil()\n evil()"
+	const evil = "*/ evil(); /* ' \\' \" ` ${evil()} \u2028 two()\r three()\n four()"
 	item := operation("Is")
 	item.Post.Description = evil
 	item.Post.Parameters = []*openapi.Parameter{{Name: evil, In: "query", Description: evil,
@@ -138,11 +138,11 @@ func TestGenerate_TextsStayTexts(t *testing.T) {
 	got := generate(t, map[string]*openapi.PathItem{"/a.example:443/'+evil()+'": item})
 	assert.NotContains(t, got, "* */ evil")
 	assert.Contains(t, got, `*\/ evil`)
-	const quoted = `'*/ evil(); /* \' \\\' " ` + "` ${evil()}" + ` \u2028 evil()\r evil()\n evil()'`
+	const quoted = `'*/ evil(); /* \' \\\' " ` + "` ${evil()}" + ` \u2028 two()\r three()\n four()'`
 	assert.Contains(t, got, "query: ["+quoted+"]")
 	assert.Contains(t, got, `path: '/a.example:443/\'+evil()+\''`)
 	for line := range strings.Lines(got) {
-		assert.False(t, strings.HasPrefix(strings.TrimSpace(line), "evil()"), line)
+		assert.NotRegexp(t, `^\s*(two|three|four)\(\)`, line)
 	}
 }
 

@@ -81,12 +81,12 @@ func isInterface(s *schema.Schema) bool {
 // isClosed reports whether there are no members but those described, or nothing is said of others.
 func isClosed(others *schema.Schema) bool { return others == nil || others.Not != nil }
 
-// expression returns the type of a value.
-func (g *generator) expression(s *service, described *schema.Schema, indent string, input bool) string {
-	return g.owned(s, "", described, indent, input)
+// expression returns the type of a value that a service returns.
+func (g *generator) expression(s *service, described *schema.Schema, indent string) string {
+	return g.owned(s, "", described, indent, false)
 }
 
-// owned is expression for a part of a named type, whose enumerations get names below it.
+// owned returns the type of a part of a type with a name, the owner, below which its enumerations get theirs.
 func (g *generator) owned(s *service, owner string, described *schema.Schema, indent string, input bool) string {
 	if described == nil {
 		return anyValue
