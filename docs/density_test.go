@@ -27,7 +27,7 @@ func densest() map[string]density {
 		"portal/ingress":               {files: 20, pairs: 19},
 		"reflectapi":                   {files: 21, pairs: 15},
 		"reflectapi/schema":            {files: 19, pairs: 7},
-		"bus/cmd/busline/internal/cli": {files: 30, pairs: 29},
+		"bus/cmd/busline/internal/cli": {files: 32, pairs: 32},
 	}
 }
 

@@ -58,6 +58,7 @@ const importTable = `
 	restmap/openapi31:  reflectapi/schema reflectapi/strictjson restmap/jsonschema restmap/openapi
 	restmap/asyncapi:   reflectapi/schema restmap restmap/jsonschema restmap/openapi restmap/openapi31
 		reflectapi/strictjson
+	restmap/tsclient:   reflectapi/schema restmap restmap/jsonschema restmap/openapi restmap/asyncapi
 	bus/internal/feature: bus/wire bus/subject bus/claims bus/metrics bus/internal/status bus/internal/natsconn
 		bus/internal/client bus/internal/server reflectapi restmap restmap/openapi restmap/openapi31
 	bus:                bus/wire bus/subject bus/internal/batch bus/claims bus/metrics bus/internal/testcaller
@@ -86,13 +87,13 @@ const importTable = `
 		portal/internal/outside portal/internal/plane restmap/openapi
 	portal/internal/portaltest: bus bus/bustest bus/claims bus/subject bus/wire portal/ingress
 	portal:             bus bus/wire bus/eventlog bus/subject bus/claims bus/metrics portal/internal/outside
-		portal/internal/plane restmap/openapi restmap/openapi31 restmap/asyncapi restmap/openapi/compare
+		portal/internal/plane restmap/openapi restmap/openapi31 restmap/asyncapi restmap/tsclient restmap/openapi/compare
 	msgsvc:             bus
 	benchmarks/child:   bus/broker
 	benchmarks/latency:
 	benchmarks/fleet:   benchmarks/child bus bus/subject bus/wire portal portal/ingress
 	bus/cmd/busline/internal/cli: bus bus/eventlog bus/wire bus/claims bus/claims/claimstest bus/subject
-		reflectapi/similar reflectapi/schema restmap restmap/openapi restmap/openapi31 restmap/asyncapi
+		reflectapi/similar reflectapi/schema restmap restmap/openapi restmap/openapi31 restmap/asyncapi restmap/tsclient
 	bus/cmd/busline:    bus/cmd/busline/internal/cli
 	examples/calculator/calculatorapi: bus reflectapi
 	examples/checkout/checkoutapi:     bus reflectapi
@@ -125,6 +126,7 @@ const neverCompiled = `
 	reflectapi/strictjson: github.com/nats-io
 	restmap/openapi:    github.com/nats-io
 	restmap/asyncapi:   github.com/nats-io
+	restmap/tsclient:   github.com/nats-io
 	bus:                github.com/nats-io/nats-server github.com/santhosh-tekuri github.com/spf13
 		github.com/prometheus github.com/sony golang.org/x/time google.golang.org/protobuf go.opentelemetry.io
 		go.uber.org/mock github.com/golang/mock mocks portal github.com/nats-io/nats.go/jetstream bus/events

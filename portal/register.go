@@ -17,8 +17,10 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/portal/internal/outside"
+	"github.com/busline/busline/restmap/asyncapi"
 	"github.com/busline/busline/restmap/openapi"
 	"github.com/busline/busline/restmap/openapi31"
+	"github.com/busline/busline/restmap/tsclient"
 )
 
 // portalConfig is the configuration of the portal: defaults, then options.
@@ -72,7 +74,8 @@ const everyCaller = "*"
 
 // Register serves the portal on conn, which has to be connected as "portal": the page for browsers at /, and at
 // /openapi.json one document of everything that is served on public ports of the plane; with ?version=3.1 it is in
-// OpenAPI 3.1, and has what is published. At /asyncapi.json is one of all events.
+// OpenAPI 3.1, and has what is published. At /asyncapi.json is one of all events, and at /client.ts a TypeScript client
+// of both, in which ?int64=bigint or string chooses the type of integers of 64 bits.
 //
 // A caller's token is passed on to each service, which leaves out what its bearer may not call.
 //
@@ -130,6 +133,7 @@ func Register(conn *bus.Conn, options ...RegisterOption) error {
 	conn.WatchAnnouncements(all.discovery.noteAnnouncement)
 	handlers["/openapi.json"] = &documentHandler{conn: conn, catalogs: all}
 	handlers["/asyncapi.json"] = &eventsHandler{catalogs: all}
+	handlers["/client.ts"] = &clientHandler{conn: conn, catalogs: all}
 	handlers["/instances.json"] = &instancesHandler{catalogs: all}
 	handlers["/live.json"] = newLive(conn, all, config)
 	handlers["/events.json"] = newEventFigures(conn, all, operators, config)
@@ -201,6 +205,43 @@ func (h *documentHandler) document(r *http.Request) ([]byte, error) {
 	default:
 		return current.document.json(h.conn.BaseURL(r)), nil
 	}
+}
+
+// clientHandler serves a TypeScript client of what the caller may call, and of the events that it may see.
+type clientHandler struct {
+	conn     *bus.Conn
+	catalogs *catalogs
+}
+
+// ServeHTTP serves the client as text, which browsers show. The query may have int64, a [tsclient.Int64].
+func (h *clientHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	source, err := h.generate(r)
+	if err != nil {
+		bus.WriteError(w, r, err)
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Content-Disposition", `inline; filename="bus.ts"`)
+	serveDocument(w, r, source)
+}
+
+func (h *clientHandler) generate(r *http.Request) ([]byte, error) {
+	int64Type, err := tsclient.ParseInt64(r.URL.Query().Get("int64"))
+	if err != nil {
+		return nil, bus.Errorf(http.StatusBadRequest, "%w", err)
+	}
+	catalog := h.catalogs.of(bus.ActorOf(r.Context()))
+	current, err := catalog.read(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	events, err := catalog.events.Read(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	info := openapi.Info{LeftOut: current.leftOut}
+	return tsclient.Generate(openapi.Merge(info, h.conn.BaseURL(r), current.members),
+		asyncapi.Merge(asyncapi.Info{LeftOut: events.leftOut}, events.members), tsclient.Options{Int64: int64Type})
 }
 
 // readJSON reads the body of a request of the page, one JSON object with these members.

@@ -21,7 +21,9 @@ func serveDocument(w http.ResponseWriter, r *http.Request, body []byte) {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
-	header.Set("Content-Type", "application/json")
+	if header.Get("Content-Type") == "" {
+		header.Set("Content-Type", "application/json")
+	}
 	_, _ = w.Write(body) // the ResponseWriter of a bus handler does not fail here
 }
 

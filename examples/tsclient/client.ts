@@ -1,28 +1,133 @@
-// This client calls the showcase with types that openapi-typescript has made from the document of all services.
-import createClient from 'openapi-fetch';
-import type {paths} from './openapi.js';
+// This client calls the showcase with what the portal's client.ts has for it.
+
+import {connect as connectBigint} from './bus.bigint.js';
+import {connect, NetworkError, Problem} from './bus.js';
+import {connect as connectString} from './bus.string.js';
 
 declare const process: {argv: string[]};
 
-const bus = createClient<paths>({baseUrl: process.argv[2] ?? 'http://127.0.0.1:8080'});
+const baseUrl = process.argv[2] ?? 'http://127.0.0.1:8080';
+const bus = connect({baseUrl});
 
-const added = await bus.POST('/calculator.example:443/add', {body: {x: 5, y: 6}});
-console.log('sum', added.data?.sum);
-
-const divided = await bus.POST('/calculator.example:443/arithmetic', {body: {x: 1, op: '/', y: 0}});
-console.log(divided.error?.status, divided.error?.detail);
-
-const created = await bus.POST('/products.example:443/products', {body: {name: 'Tea', price: 4.5, tags: ['green']}});
-console.log('created', created.response.status, created.data?.id);
-
-const listed = await bus.GET('/products.example:443/products', {params: {query: {sortBy: '-price', limit: 10}}});
-for (const product of listed.data ?? []) {
-  console.log(product.name, product.price, product.tags?.join());
+/** Returns what a call fails with. */
+async function failure(call: Promise<unknown>): Promise<unknown> {
+  return await call.then(
+    () => 'it succeeded',
+    (err: unknown) => err,
+  );
 }
 
-const path = {id: created.data?.id ?? 0};
-const deleted = await bus.DELETE('/products.example:443/products/{id}', {params: {path}});
-console.log('deleted', deleted.response.status);
+function show(...words: unknown[]) {
+  console.log(words.map(String).join(' '));
+}
 
-const read = await bus.GET('/products.example:443/products/{id}', {params: {path}});
-console.log(read.error?.status, read.data);
+// Calls
+const {sum} = await bus.calculator.add({x: 5, y: 6});
+show('sum', sum);
+let status = 0;
+const created = await bus.products.create(
+  {body: {name: 'Tea', price: 4.5, tags: ['green']}},
+  {
+    onResponse: (response) => {
+      status = response.status;
+    },
+  },
+);
+const id = created?.id ?? 0;
+show('created', status, id);
+for (const {name, price, tags} of await bus.products.listAll({sortBy: '-price', limit: 10})) {
+  show(name, price, tags.join());
+}
+show('updated', await bus.products.update({id, body: {name: 'Tea', price: 5}}));
+await bus.messaging.cacheStore({key: 'drink', value: 'tea & milk'});
+const loaded = await bus.messaging.cacheLoad({key: 'drink'});
+show('web', loaded.status, (await loaded.text()).includes('tea & milk'));
+show('echo', JSON.stringify(await bus.trouble.echo({body: {list: [1, null, 'ü']}})));
+
+// Problems
+try {
+  await bus.calculator.arithmetic({x: 1, op: '/', y: 0});
+} catch (err) {
+  if (!(err instanceof Problem)) throw err;
+  show(err.status, err.detail, err.host, err.executed);
+}
+const missing = await failure(bus.products.read({id: id + 1000}));
+show('missing', missing instanceof Problem && missing.status);
+show('unreachable', (await failure(connect({baseUrl: 'http://127.0.0.1:1'}).calculator.add())) instanceof NetworkError);
+
+// Time, and an end by the caller
+const late = await failure(bus.trouble.sleep({ms: 60_000}, {timeout: 50}));
+show('late', late instanceof DOMException && late.name);
+const stop = new AbortController();
+setTimeout(() => stop.abort('enough'), 50);
+show('aborted', await failure(bus.trouble.sleep({ms: 60_000}, {signal: stop.signal})));
+
+// A connection that breaks
+let cut = new AbortController();
+let opened = () => {};
+async function unsteady(url: string, init: RequestInit): Promise<Response> {
+  const response = await fetch(url, {...init, signal: AbortSignal.any([cut.signal, ...(init.signal ? [init.signal] : [])])});
+  opened();
+  return response;
+}
+function breakConnection() {
+  cut.abort();
+  cut = new AbortController();
+}
+
+// Streams
+const numbers: number[] = [];
+for await (const n of bus.trouble.count({n: 3})) numbers.push(n);
+show('stream', numbers);
+const {count: before} = await bus.trouble.cancelled();
+for await (const n of bus.trouble.count({n: 1000, pauseMs: 20})) {
+  if (n === 2) break;
+}
+let cancelled = 0;
+while (cancelled === 0) cancelled = (await bus.trouble.cancelled()).count - before;
+show('cancelled', cancelled);
+try {
+  for await (const {product} of connect({baseUrl, fetch: unsteady}).products.watch()) {
+    show('watched', product?.name);
+    breakConnection();
+  }
+} catch (err) {
+  show('the stream broke', err instanceof NetworkError);
+}
+show('deleted', await bus.products.delete({id}));
+
+// A token as a function
+const asked: boolean[] = [];
+const token = async ({expired}: {expired: boolean}) => {
+  asked.push(expired);
+  return 'no token';
+};
+const refused = await failure(connect({baseUrl, token}).payroll.headcount());
+show('token', asked, refused instanceof Problem && refused.status);
+
+// Integers of 64 bits
+const limit = Number.MAX_SAFE_INTEGER;
+show(await failure(bus.calculator.add({x: limit + 1, y: 0})));
+show(await failure(bus.calculator.add({x: limit, y: 2})));
+show('bigint', (await connectBigint({baseUrl}).calculator.add({x: 9007199254740993n, y: 1n})).sum);
+show('string', (await connectString({baseUrl}).calculator.add({x: '9007199254740993', y: '1'})).sum);
+
+// Events
+const listening = new Promise<void>((resolve) => {
+  opened = resolve;
+});
+const events = connect({baseUrl, fetch: unsteady}).orders.events.ordered();
+const next = events.next();
+await listening;
+const {number: first} = await bus.orders.order({item: 'Tea', quantity: 1});
+const {value: ordered} = await next;
+show('event', ordered?.payload.item, ordered?.payload.number === first);
+breakConnection();
+await bus.orders.order({item: 'Milk', quantity: 2});
+const {value: resumed} = await events.next();
+show('resumed', resumed?.payload.item);
+await events.return();
+for await (const {payload} of bus.orders.events.ordered({lastEventId: ordered?.id})) {
+  show('again', payload.item, payload.quantity);
+  break;
+}

@@ -36,6 +36,7 @@ func scenarios() []scenario {
 		{name: "events: phone, accessibility", run: eventsForAll, jetStream: true},
 		{name: "events: figures", run: figures, jetStream: true},
 		{name: "events: gone", run: eventGone},
+		{name: "TypeScript client", run: calling, jetStream: true},
 		{name: "HTML in names", run: htmlInNames},
 		{name: "refused by the browser", run: refusing},
 		{name: "paths that climb", run: climbing},

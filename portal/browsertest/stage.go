@@ -73,7 +73,7 @@ func newStage(ctx context.Context, jetStream bool) (s *stage, err error) {
 	if err != nil {
 		return nil, err
 	}
-	handler, err := ingress.New(door)
+	handler, err := ingress.New(door, ingress.WithEvents("orders.example/*"))
 	if err != nil {
 		return nil, err
 	}

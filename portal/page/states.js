@@ -41,6 +41,8 @@ export function startView({services, operations, events, server, leftOut, instan
         events.size > 0 && ', ',
         events.size > 0 && element('a', {href: 'asyncapi.json'}, 'asyncapi.json'),
       ),
+      element('dt', {}, 'TypeScript client'),
+      element('dd', {}, element('a', {href: 'client.ts'}, 'client.ts')),
     ),
     leftOutView(leftOut),
     element('h3', {}, 'Services'),

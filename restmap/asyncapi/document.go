@@ -141,8 +141,8 @@ func messageReference(id, name string) Reference {
 	return Reference{channelReference(id).Ref + "/messages/" + escaped(name)}
 }
 
-// channelID returns the channel to which an operation refers, "" if it refers to none.
-func (o *Operation) channelID() string {
+// ChannelID returns the channel to which an operation refers, "" if it refers to none.
+func (o *Operation) ChannelID() string {
 	name, found := strings.CutPrefix(o.Channel.Ref, channelPrefix)
 	if !found {
 		return ""
@@ -227,7 +227,7 @@ func (d *Document) checkOperation(o *Operation) error {
 		return errors.New("is null")
 	case o.Action != Send && o.Action != Receive:
 		return fmt.Errorf("its action %q is neither send nor receive", o.Action)
-	case d.Channels[o.channelID()] == nil:
+	case d.Channels[o.ChannelID()] == nil:
 		return fmt.Errorf("there is no channel %q", o.Channel.Ref)
 	default:
 		return nil

@@ -39,7 +39,7 @@ func Merge(info Info, members []Member) *Document {
 
 // add adds an operation of a host. Its channel is there.
 func (d *Document) add(host string, operation *Operation) {
-	id := operation.channelID()
+	id := operation.ChannelID()
 	publisher, event, _ := strings.Cut(id, "/")
 	added := *operation
 	added.Service, added.Summary = host, summary(host, operation.Action, publisher, event)
@@ -59,7 +59,7 @@ func describedBest(members []Member) []description {
 	best := make(map[string]description)
 	for _, member := range members {
 		for _, operation := range member.Document.Operations {
-			id := operation.channelID()
+			id := operation.ChannelID()
 			found := description{id: id, by: member}
 			if publisher, _, _ := strings.Cut(id, "/"); operation.Action == Receive {
 				found.rank = 2

@@ -14,7 +14,7 @@ func (d *Document) Events() *openapi31.Events {
 	published := make(map[string]bool)
 	for _, operation := range d.Operations {
 		if operation.Action == Send {
-			published[operation.channelID()] = true
+			published[operation.ChannelID()] = true
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(published)) {

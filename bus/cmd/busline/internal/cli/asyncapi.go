@@ -48,7 +48,7 @@ put together here. Documents show each caller what it may see.`,
 	}
 }
 
-// asyncAPIOfAll prints the document of the portal, or builds one if there is no portal.
+// asyncAPIOfAll prints the document of all events.
 func (s *session) asyncAPIOfAll(ctx context.Context) error {
 	text, err := s.fetchAsyncAPI(ctx, portal)
 	if err == nil {

@@ -242,8 +242,8 @@ func TestTypes(t *testing.T) {
 	e.says(`{"y":7}`+"\n", "call", "-X", "POST", "parcels.example/secret", "x=5", `lines:=[{"item":"a"},{}]`)
 	e.refuses(1, "400 Bad Request: x (query): expects an integer", "call", "parcels.example/secret", "x=five")
 	for want, arguments := range map[string][]string{
-		`argument kind is one of box, bag, not "tin"`:                  {"send", "kind=tin"},
-		`argument kind is one of box, bag, not "5"`:                    {"send", "kind:=5"},
+		`argument kind is one of box, bag, not "tin"`:                 {"send", "kind=tin"},
+		`argument kind is one of box, bag, not "5"`:                   {"send", "kind:=5"},
 		`argument fragile is a boolean, not "yes"`:                    {"send", "fragile=yes"},
 		`argument weight is a number, not "heavy"`:                    {"send", "weight=heavy"},
 		`argument labels is a map of integer, not "{\"a\":\"x\"}"`:    {"send", `labels={"a":"x"}`},

@@ -134,7 +134,7 @@ func (s *session) reasonForNone(ports []int) string {
 	if len(ports) == 0 {
 		return ", as it serves nothing: it only calls, or subscribes to events"
 	}
-	return s.withoutToken()
+	return s.withoutToken() + ": give the --token of a caller whom it shows more, or serve it without bus.Undocumented"
 }
 
 // at returns the operations of a path, as written in the document or as called.

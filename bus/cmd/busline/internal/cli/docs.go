@@ -69,14 +69,7 @@ type printing struct {
 
 // docs prints the document of a host. The documents of several ports are merged.
 func (s *session) docs(ctx context.Context, operand string, how printing) error {
-	to, err := parseAddress(operand)
-	if err != nil {
-		return err
-	}
-	if to.path != "/" {
-		return misuse("%s: a document is for a whole host; busline describe %s shows one path", operand, operand)
-	}
-	_, documents, err := s.documentsOf(ctx, to, strings.Contains(strings.TrimPrefix(operand, "https://"), ":"))
+	to, documents, err := s.documentsNamed(ctx, operand)
 	if err != nil {
 		return err
 	}
@@ -88,27 +81,54 @@ func (s *session) docs(ctx context.Context, operand string, how printing) error 
 	if len(documents) == 1 {
 		return s.printText(documents[0].text, how, host, events)
 	}
-	members := make([]openapi.Member, len(documents))
-	for i, each := range documents {
-		members[i] = openapi.Member{Host: to.host, Port: each.port, Document: each.document}
-	}
 	info := openapi.Info{Title: to.host, Description: first.Description, Version: first.Version}
-	return s.printOpenAPI(openapi.Merge(info, how.baseURL, members), how, host, events)
+	return s.printOpenAPI(openapi.Merge(info, how.baseURL, membersOf(to.host, documents)), how, host, events)
 }
 
-// docsOfAll prints the document of the portal, or builds one if there is no portal.
+// documentsNamed fetches the documents of a host, or of one of its ports: "calculator.example:443".
+func (s *session) documentsNamed(ctx context.Context, operand string) (address, []portDocument, error) {
+	to, err := parseAddress(operand)
+	if err != nil {
+		return address{}, nil, err
+	}
+	if to.path != "/" {
+		return address{}, nil, misuse("%s: a document is for a whole host; busline describe %s shows one path", operand,
+			operand)
+	}
+	_, documents, err := s.documentsOf(ctx, to, strings.Contains(strings.TrimPrefix(operand, "https://"), ":"))
+	return to, documents, err
+}
+
+// membersOf returns the documents of a host as those to be merged.
+func membersOf(host string, documents []portDocument) []openapi.Member {
+	members := make([]openapi.Member, len(documents))
+	for i, each := range documents {
+		members[i] = openapi.Member{Host: host, Port: each.port, Document: each.document}
+	}
+	return members
+}
+
+// docsOfAll prints the document of all services.
 func (s *session) docsOfAll(ctx context.Context, how printing) error {
-	events := func() (*asyncapi.Document, error) { return s.eventsOfAll(ctx) }
+	text, err := s.documentOfAll(ctx)
+	if err != nil {
+		return err
+	}
+	return s.printText(text, how, "", func() (*asyncapi.Document, error) { return s.eventsOfAll(ctx) })
+}
+
+// documentOfAll returns the document of the portal, or builds one if there is no portal.
+func (s *session) documentOfAll(ctx context.Context) ([]byte, error) {
 	known, err := s.fetch(ctx, portal, subject.PublicPort)
 	if err == nil {
-		return s.printText(known.text, how, "", events)
+		return known.text, nil
 	}
 	if missing, ok := errors.AsType[*failure](err); !ok || missing.status != absent {
-		return err
+		return nil, err
 	}
 	instances, err := s.discover(ctx, "all")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var members []openapi.Member
 	for _, host := range hostsOf(instances) {
@@ -117,12 +137,12 @@ func (s *session) docsOfAll(ctx context.Context, how printing) error {
 			s.notef("%s is left out: %s", host, clean(err.Error()))
 			continue
 		}
-		members = append(members, openapi.Member{Host: host, Port: subject.PublicPort, Document: documents[0].document})
+		members = append(members, membersOf(host, documents)...)
 	}
 	if len(members) == 0 {
-		return s.hostNotFound(ctx, portal, nil)
+		return nil, s.hostNotFound(ctx, portal, nil)
 	}
-	return s.printOpenAPI(openapi.Merge(openapi.Info{Title: "Services on the bus"}, how.baseURL, members), how, "", events)
+	return openapi.Merge(openapi.Info{Title: "Services on the bus"}, "", members).JSON()
 }
 
 // printText prints a document that was fetched, unchanged if nothing else is wanted.

@@ -20,8 +20,8 @@ func TestHelp(t *testing.T) {
 	got := e.busline(2)
 	assert.Equal(t, overview.stdout, got.stderr)
 	assert.Empty(t, got.stdout)
-	for _, name := range []string{"ls", "describe", "call", "docs", "asyncapi", "tap", "events", "bench", "token",
-		"permissions", "completion", "version"} {
+	for _, name := range []string{"ls", "describe", "call", "docs", "asyncapi", "client", "tap", "events", "bench",
+		"token", "permissions", "completion", "version"} {
 		if !strings.Contains(overview.stdout, "\n  "+name+" ") {
 			t.Errorf("the overview does not have %s", name)
 		}
@@ -35,6 +35,7 @@ func TestHelp(t *testing.T) {
 		golden(t, "help-events-"+name+".txt", help.stdout)
 		e.says(help.stdout, "help", "events", name)
 	}
+	golden(t, "help-client-ts.txt", e.busline(0, "client", "ts", "--help").stdout)
 }
 
 // TestVersionFlag asks for the version in the ways in which other programs are asked.
@@ -56,7 +57,7 @@ func TestComplete(t *testing.T) {
 	e.serveProducts()
 	e.bus.Connect("caller.example") // serves nothing, so that it gets no calls
 	for _, row := range []struct{ words, want string }{
-		{"", "asyncapi bench call completion describe docs events help ls permissions tap token version"},
+		{"", "asyncapi bench call client completion describe docs events help ls permissions tap token version"},
 		{"d", "describe docs"},
 		{"--j", "--json"},
 		{"--plane x comp", "completion"},

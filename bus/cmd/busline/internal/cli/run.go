@@ -99,7 +99,7 @@ func (s *session) newRoot() *cobra.Command {
 	root.AddGroup(&cobra.Group{ID: explore, Title: "Explore:"}, &cobra.Group{ID: call, Title: "Call:"},
 		&cobra.Group{ID: operate, Title: "Operate:"})
 	for group, commands := range map[string][]*cobra.Command{
-		explore: {s.newList(), s.newDescribe(), s.newDocs(), s.newAsyncAPI(), s.newTap()},
+		explore: {s.newList(), s.newDescribe(), s.newDocs(), s.newAsyncAPI(), s.newClient(), s.newTap()},
 		call:    {s.newCall(), s.newBench()},
 		operate: {s.newEvents(), s.newToken(), s.newPermissions()},
 		"":      {newCompletion(), s.newVersion()},
