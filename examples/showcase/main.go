@@ -105,7 +105,7 @@ func (s *showcase) open(ctx context.Context, stdout io.Writer, with settings) (*
 	if err := s.visit(ctx, caller); err != nil {
 		return nil, err
 	}
-	handler, err := ingress.New(caller, ingress.WithEvents("orders.example/*"))
+	handler, err := ingress.New(caller, ingress.WithEvents("orders.example/*", "payments.example/*"))
 	if err != nil {
 		return nil, err
 	}

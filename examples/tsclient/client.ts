@@ -1,7 +1,7 @@
 // This client calls the showcase with what the portal's client.ts has for it.
 
 import {connect as connectBigint} from './bus.bigint.js';
-import {connect, NetworkError, Problem} from './bus.js';
+import {connect, isDeclined, NetworkError, PaymentsReceiptState, Problem} from './bus.js';
 import {connect as connectString} from './bus.string.js';
 
 declare const process: {argv: string[]};
@@ -111,6 +111,23 @@ show(await failure(bus.calculator.add({x: limit + 1, y: 0})));
 show(await failure(bus.calculator.add({x: limit, y: 2})));
 show('bigint', (await connectBigint({baseUrl}).calculator.add({x: 9007199254740993n, y: 1n})).sum);
 show('string', (await connectString({baseUrl}).calculator.add({x: '9007199254740993', y: '1'})).sum);
+
+// Unions, enums, and problems with details
+const heard = new Promise<void>((resolve) => {
+  opened = resolve;
+});
+const payments = connect({baseUrl, fetch: unsteady}).payments.events.paid();
+const told = payments.next();
+await heard;
+const euros = {cents: 450, currency: 'EUR'} as const;
+const {receipt} = await bus.payments.pay({...euros, by: {kind: 'card', number: '4111111111111111'}});
+show('paid', receipt.by.kind === 'card' && receipt.by.number, receipt.state === PaymentsReceiptState.Settled, receipt.note);
+show('told', (await told).value?.payload.by.kind);
+await payments.return();
+const declined = await failure(bus.payments.pay({...euros, by: {kind: 'voucher', code: 'TEA-2026', worth: 1}}));
+show('declined', isDeclined(declined) && declined.details.left);
+const cash = await failure(bus.payments.pay({...euros, by: {kind: 'cash'} as never}));
+show(cash instanceof Problem && cash.detail);
 
 // Events
 const listening = new Promise<void>((resolve) => {

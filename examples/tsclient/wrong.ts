@@ -21,6 +21,12 @@ await bus.products.read({});
 // @ts-expect-error: the body lacks a member
 await bus.products.create({body: {price: 1}});
 
+// @ts-expect-error: a member of another variant
+await bus.payments.pay({cents: 1, currency: 'EUR', by: {kind: 'card', iban: 'DE02120300000000202051'}});
+
+// @ts-expect-error: a value that the enum does not have
+await bus.payments.pay({cents: 1, currency: 'USD', by: {kind: 'card', number: '4111111111111111'}});
+
 // @ts-expect-error: integers of 64 bits are bigints here
 await connectBigint().calculator.add({x: 1, y: 2});
 

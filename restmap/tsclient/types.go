@@ -184,9 +184,9 @@ func isAnything(d *schema.Schema) bool {
 	return isFree(d) && d.Not == nil
 }
 
-// isInt64 reports whether a number is an integer of 64 bits.
+// isInt64 reports whether a number is an integer of 64 bits, or of any size.
 func isInt64(d *schema.Schema) bool {
-	return d.Type == "integer" && (d.Format == "int64" || d.Format == "uint64")
+	return d.Type == "integer" && d.Format != "int32"
 }
 
 // object returns the type of an object that has no name.
