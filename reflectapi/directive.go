@@ -88,8 +88,8 @@ func Directives() []Directive {
 		{KeyDirective, "the name of one argument", "number", true, OfEvent, (*Declared).readKey},
 		{FieldDirective, "a name and a type, then keywords, a description or both",
 			"title string required maxLength=80 title of the page", false, OfWebMethod, (*Declared).readField},
-		{OneOfDirective, "the member that tells variants apart, and the variants with their types", "kind card=Card transfer=Transfer",
-			false, OfUnion, (*Declared).readOneOf},
+		{OneOfDirective, "the member that tells variants apart, and the variants with their types",
+			"kind card=Card transfer=Transfer", false, OfUnion, (*Declared).readOneOf},
 		{ClientDirective, "the type of the client, and the port of its host", "", true, OfInterface | OfEventInterface,
 			(*Declared).readClient},
 	}

@@ -79,9 +79,9 @@ func RegisterUnion[T any](discriminator, doc string, variants ...Variant[T]) str
 //	var _ = reflectapi.RegisterSchema[decimal.Decimal](jsonschema.Schema{Type: "string", Pattern: `^-?[0-9]+(\.[0-9]+)?$`})
 //
 // with jsonschema from github.com/invopop/jsonschema. The result has no meaning, and RegisterSchema never fails: an
-// invalid schema is an error of Serve. The last call for a type counts. It is called while packages are initialised, and
-// is safe for concurrent use.
-func RegisterSchema[T any](described jsonschema.Schema) struct{} { //nolint:gocritic // a literal is given, once
+// invalid schema is an error of Serve. The last call for a type counts. It is called while packages are initialised,
+// and is safe for concurrent use.
+func RegisterSchema[T any](described jsonschema.Schema) struct{} {
 	schema.Describe(reflect.TypeFor[T](), &described)
 	return struct{}{}
 }

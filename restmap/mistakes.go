@@ -93,11 +93,18 @@ func (r *mistakeReader) read(t reflect.Type) {
 	case r.values:
 		value, err := r.ReadValue()
 		r.broken = r.broken || err != nil
-		if wrong, ok := errors.AsType[*strictjson.Error](strictjson.Unmarshal(value, reflect.New(t).Interface())); ok {
-			r.found = append(r.found, &strictjson.Error{Pointer: string(r.StackPointer()) + wrong.Pointer, Detail: wrong.Detail})
-		}
+		r.value(value, t)
 	default:
 		r.skip()
+	}
+}
+
+// value notes what is wrong with a value that was read.
+func (r *mistakeReader) value(text jsontext.Value, t reflect.Type) {
+	wrong, ok := errors.AsType[*strictjson.Error](strictjson.Unmarshal(text, reflect.New(t).Interface()))
+	if ok {
+		at := string(r.StackPointer())
+		r.found = append(r.found, &strictjson.Error{Pointer: at + wrong.Pointer, Detail: wrong.Detail})
 	}
 }
 
@@ -137,8 +144,8 @@ func (r *mistakeReader) union(u *strictjson.Union) {
 		unknowns: r.unknowns}
 	if variant := u.Of(text); variant != nil {
 		inner.object(variant.Struct(), u.Discriminator)
-	} else if wrong, ok := errors.AsType[*strictjson.Error](strictjson.Unmarshal(text, reflect.New(u.Type).Interface())); ok {
-		inner.found = mistakes{wrong}
+	} else {
+		inner.value(text, u.Type)
 	}
 	r.unknowns = inner.unknowns
 	for _, each := range inner.found {

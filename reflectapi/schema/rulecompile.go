@@ -137,7 +137,8 @@ func (c *compiler) typed(s *Schema, t reflect.Type) *rule {
 	r := &rule{nullable: true} // a nil pointer, if it can be one
 	if !isPlain(s, t) {
 		c.presence = c.presence || c.restricts(s, t, map[*Schema]bool{}) ||
-			(describesItself(t) || isDescribed(t)) && readsAnything(t, map[reflect.Type]bool{}) && c.saysType(s, map[*Schema]bool{})
+			(describesItself(t) || isDescribed(t)) && readsAnything(t, map[reflect.Type]bool{}) &&
+				c.saysType(s, map[*Schema]bool{})
 		return r
 	}
 	r.enum = s.Enum
@@ -224,8 +225,8 @@ func holdsStruct(t reflect.Type) bool {
 // isPlain reports whether a schema says of a type just what jsonschema says of its kind, so that a Go value suffices
 // for the check.
 func isPlain(s *Schema, t reflect.Type) bool {
-	if len(s.AllOf)+len(s.AnyOf)+len(s.OneOf) > 0 || s.Not != nil || describesItself(t) || isDescribed(t) || WritesJSON(t) ||
-		WritesText(t) {
+	if len(s.AllOf)+len(s.AnyOf)+len(s.OneOf) > 0 || s.Not != nil || describesItself(t) || isDescribed(t) ||
+		WritesJSON(t) || WritesText(t) {
 		return false
 	}
 	switch t.Kind() {

@@ -1,7 +1,7 @@
 // Package jsonschema writes schemas of OpenAPI 3.0.0 as JSON Schema.
 //
-// It uses what draft 07, which AsyncAPI 3.0 has, and draft 2020-12, which OpenAPI 3.1 has, both understand alike: nothing
-// stands beside a $ref, which draft 07 would ignore.
+// It uses what draft 07, which AsyncAPI 3.0 has, and draft 2020-12, which OpenAPI 3.1 has, both understand alike:
+// nothing stands beside a $ref, which draft 07 would ignore.
 package jsonschema
 
 import (
@@ -110,7 +110,7 @@ func (s *Schema) Component() string {
 	return name
 }
 
-// Derive returns a deep copy of a schema, nil for nil. It calls change for the copy of each schema, before those inside.
+// Derive returns a deep copy of a schema, nil for nil. It calls change for the copy of each schema, before those in it.
 func (s *Schema) Derive(change func(s *Schema)) *Schema {
 	if s == nil {
 		return nil

@@ -142,8 +142,8 @@ func eventSchema(from *jsonschema.Schema) *schema.Schema {
 	return to
 }
 
-// takeConstants gives a schema the values of an enum that are alternatives, with their names and descriptions. It reports
-// whether they are such.
+// takeConstants gives a schema the values of an enum that are alternatives, with their names and descriptions. It
+// reports whether they are such.
 func takeConstants(to *schema.Schema, from []*jsonschema.Schema) bool {
 	isConstant := func(one *jsonschema.Schema) bool {
 		return one.Const != nil || slices.Equal(one.Type, jsonschema.Types{nullValue})

@@ -112,7 +112,9 @@ func (s *served) schemas(t *testing.T) string {
 func schemaIn(t *testing.T, text []byte) string {
 	t.Helper()
 	var document struct {
-		Components struct{ Schemas map[string]struct{ Properties map[string]json.RawMessage } }
+		Components struct {
+			Schemas map[string]struct{ Properties map[string]json.RawMessage }
+		}
 	}
 	require.NoError(t, json.Unmarshal(text, &document))
 	var in struct{ Properties map[string]json.RawMessage }

@@ -91,7 +91,7 @@ func (s *sources) planUnion(of *types.TypeName, declared reflectapi.Declared, wa
 		Doc: strconv.Quote(strings.TrimSpace(s.commentOf(of).Text()))}
 	parts := []types.Object{of}
 	for i, name := range declared.OneOf.Names {
-		variant, err := s.variant(iface, name, declared.OneOf.Types[i])
+		variant, err := s.variant(iface, declared.OneOf.Types[i])
 		if err != nil {
 			return refuse("%s %s=%s: %s", reflectapi.OneOfDirective, name, declared.OneOf.Types[i], err)
 		}
@@ -122,7 +122,7 @@ type variantType struct {
 }
 
 // variant finds the type of a variant. The error says why it cannot be one, in words that follow its name.
-func (s *sources) variant(union *types.Interface, name, typeName string) (variantType, error) {
+func (s *sources) variant(union *types.Interface, typeName string) (variantType, error) {
 	scope := s.pkg
 	if qualifier, rest, qualified := strings.Cut(strings.TrimPrefix(typeName, "*"), "."); qualified {
 		if scope = importOf(s.pkg, qualifier); scope == nil {

@@ -5,7 +5,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/busline/busline/bus"
 	"github.com/busline/busline/examples/payments/paymentsapi"
 	"github.com/busline/busline/examples/payments/paymentssvc"
 )
@@ -14,7 +13,7 @@ import (
 func TestCall_Union(t *testing.T) {
 	t.Parallel()
 	e := newTerminal(t)
-	e.serve(paymentsapi.Host, func(conn *bus.Conn) error { return paymentssvc.Serve(conn) })
+	e.serve(paymentsapi.Host, paymentssvc.Serve)
 	of := func(by ...string) []string {
 		return append([]string{"call", "payments.example/pay", "cents=450", "currency=EUR"}, by...)
 	}
