@@ -76,6 +76,7 @@ func Generate(api *openapi.Document, events *asyncapi.Document, options Options)
 	}
 	if events != nil {
 		g.addEventComponents(events)
+		g.shareComponents()
 	}
 	g.shaped = shapedComponents(g.components)
 	g.inputs = g.inputComponents(api)

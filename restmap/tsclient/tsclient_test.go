@@ -191,3 +191,33 @@ func BenchmarkGenerate_ThousandOperations(b *testing.B) {
 		}
 	}
 }
+
+// TestGenerate_SharedTypes has one type for calls and events where both mean the same, though the document of calls says
+// more about values.
+func TestGenerate_SharedTypes(t *testing.T) {
+	t.Parallel()
+	api, err := openapi.Parse([]byte(`{"openapi":"3.0.0","info":{"title":"t","version":"1"},"paths":{"/shop.x:443/do":{"post":{
+		"operationId":"shop.x_443_Do","summary":"Do(a Same, b Other)","responses":{"200":{"description":"OK"}},
+		"requestBody":{"content":{"application/json":{"schema":{"$ref":"#/components/schemas/shop.x_443_Do_in"}}}}}}},
+		"components":{"schemas":{
+			"shop.x_443_Do_in":{"type":"object","properties":{"a":{"$ref":"#/components/schemas/shop.x_443_Same"},
+				"b":{"$ref":"#/components/schemas/shop.x_443_Other"}}},
+			"shop.x_443_Same":{"type":"object","properties":{"n":{"type":"integer","format":"int64","minimum":1},
+				"next":{"$ref":"#/components/schemas/shop.x_443_Same"}}},
+			"shop.x_443_Other":{"type":"object","properties":{"n":{"type":"string"}}}}}}`))
+	require.NoError(t, err)
+	events, err := asyncapi.Parse([]byte(`{"asyncapi":"3.0.0","info":{"title":"t","version":"1"},
+		"channels":{"shop.x/on-done":{"address":"a","messages":{"on-done":{"payload":{"$ref":"#/components/schemas/shop.x_OnDone_in"}}}}},
+		"operations":{"o":{"action":"send","channel":{"$ref":"#/channels/shop.x~1on-done"},"x-service":"shop.x"}},
+		"components":{"schemas":{
+			"shop.x_OnDone_in":{"type":"object","properties":{"a":{"$ref":"#/components/schemas/shop.x_Same"},
+				"b":{"$ref":"#/components/schemas/shop.x_Other"}}},
+			"shop.x_Same":{"type":"object","properties":{"n":{"type":"integer","format":"int64"},
+				"next":{"$ref":"#/components/schemas/shop.x_Same"}}},
+			"shop.x_Other":{"type":"object","properties":{"n":{"type":"number"}}}}}}`))
+	require.NoError(t, err)
+	got, err := tsclient.Generate(api, events, tsclient.Options{})
+	require.NoError(t, err)
+	assert.Equal(t, 1, strings.Count(string(got), "export interface ShopSame"), "one for both")
+	assert.Equal(t, 2, strings.Count(string(got), "export interface ShopOther"), "a text, and a number")
+}
