@@ -197,7 +197,7 @@ func BenchmarkGenerate_ThousandOperations(b *testing.B) {
 func TestGenerate_SharedTypes(t *testing.T) {
 	t.Parallel()
 	api, err := openapi.Parse([]byte(`{"openapi":"3.0.0","info":{"title":"t","version":"1"},"paths":{"/shop.x:443/do":{"post":{
-		"operationId":"shop.x_443_Do","summary":"Do(a Same, b Other)","responses":{"200":{"description":"OK"}},
+		"operationId":"shop.x_443_Do","summary":"Do(a Same, b Other)","responses":{"200":{"description":"OK","content":{"application/json":{"schema":{"type":"object"}}}}},
 		"requestBody":{"content":{"application/json":{"schema":{"$ref":"#/components/schemas/shop.x_443_Do_in"}}}}}}},
 		"components":{"schemas":{
 			"shop.x_443_Do_in":{"type":"object","properties":{"a":{"$ref":"#/components/schemas/shop.x_443_Same"},
