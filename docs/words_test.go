@@ -14,7 +14,7 @@ const (
 	usualWords    = 650
 	decisionWords = 350
 	recipeWords   = 450
-	allWords      = 47_300
+	allWords      = 47_500
 )
 
 // wordBudgets are the pages that may be longer than usual: references, and the two that are read from start to end.
@@ -38,7 +38,7 @@ var wordBudgets = map[string]int{
 	"docs/reference/telemetry.md":     1300,
 	"docs/understand/threats.md":      1510,
 	"docs/learn/tutorial.md":          1600,
-	"docs/decisions/README.md":        440,
+	"docs/decisions/README.md":        460,
 	"docs/reference/wire.md":          3960,
 	"docs/guides/call.md":             700,
 	"docs/guides/permissions.md":      700,
