@@ -1,16 +1,22 @@
 package restmap
 
 import (
+	"fmt"
 	"maps"
 	"net/url"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/busline/busline/reflectapi/strictjson"
 )
 
 // gather keeps a part of an argument that is a union, until its discriminator is known: p.kind=circle&p.radius=2.
 func (d *formDecoding) gather(argument, part string, texts []string) {
+	if strings.Count(part, ".") >= maxParts {
+		d.reject(argument, fmt.Sprintf("has more than %d parts", maxParts))
+		return
+	}
 	if d.unions == nil {
 		d.unions = make(map[string]url.Values)
 	}
@@ -24,6 +30,10 @@ func (d *formDecoding) gather(argument, part string, texts []string) {
 func (d *formDecoding) decodeUnions() {
 	for _, argument := range slices.Sorted(maps.Keys(d.unions)) {
 		field := d.form.fields[argument]
+		if d.begun[argument] {
+			d.reject(argument, "is given as a whole, and in parts: leave one")
+			continue
+		}
 		object, err := d.begin(argument, field)
 		if err != nil {
 			d.reject(argument, err.Error())
@@ -56,6 +66,8 @@ func decodeUnion(union *strictjson.Union, into reflect.Value, values url.Values,
 	switch {
 	case named == "":
 		return []ArgumentError{{In: place, Detail: "has no " + union.Choices()}}, nil
+	case len(values[union.Discriminator]) > 1:
+		return []ArgumentError{{Name: union.Discriminator, In: place, Detail: "is given more than once"}}, nil
 	case variant == nil:
 		return []ArgumentError{{Name: union.Discriminator, In: place, Detail: "expects one of " + union.Names()}}, nil
 	}

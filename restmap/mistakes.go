@@ -59,7 +59,7 @@ func mistakenNames(body []byte, t reflect.Type, strict bool) (found mistakes, mi
 // allMistakes returns all that is wrong in a JSON text, given what is known of it. If the text is no JSON or is long,
 // it returns that.
 func allMistakes(body []byte, t reflect.Type, strict bool, known mistakes) mistakes {
-	if len(body) > smallBody || !jsontext.Value(body).IsValid() {
+	if _, err := strictjson.Scan(body); err != nil || len(body) > smallBody || !jsontext.Value(body).IsValid() {
 		return known
 	}
 	r := mistakeReader{Decoder: jsontext.NewDecoder(bytes.NewReader(body)), values: true, strict: strict}

@@ -1,6 +1,7 @@
 package restmap_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -88,6 +89,10 @@ func TestUnion_Decode(t *testing.T) {
 			fails: "of.named.a (body): has no kind" + choices},
 		"a part without a name": {method: "Pay", query: `by.number=4711`, fails: "400 by (query): has no kind" + choices},
 		"a part of no variant":  {method: "Pay", query: `by.kind=cash`, fails: "400 by.kind (query): expects one of card, transfer"},
+		"a name twice":          {method: "Pay", query: `by.kind=card&by.kind=transfer&by.number=4711`, fails: "400 by.kind (query): is given more than once"},
+		"whole and in parts":    {method: "Pay", query: `by={"kind":"card","number":"4711"}&by.number=4712`, fails: "400 by (query): is given as a whole, and in parts: leave one"},
+		"too many parts":        {method: "Pay", query: "by" + strings.Repeat(".rest", 40) + ".kind=card", fails: "400 by (query): has more than 32 parts"},
+		"too deep":              {method: "Pay", body: `{"by":` + strings.Repeat(`{"kind":"transfer","iban":"","rest":`, 65) + `null` + strings.Repeat("}", 66), fails: "400 the body nests deeper than 64 levels"},
 		"a wrong part":          {method: "Pay", query: `by.kind=card&by.number=4711&by.limit=x`, fails: "400 by.limit (query): expects an integer"},
 		"a form without a name": {method: "Store", path: "1", media: formType, body: `number=4711`, fails: "400 the body has no kind" + choices},
 		"an empty body":         {method: "Store", path: "1", body: ``, fails: "400 the body has no kind" + choices},

@@ -306,6 +306,30 @@ func (c *converter) object(in *jsonschema.Schema, out *Schema, t reflect.Type) {
 	case in.Type == "object" && t != nil && t.Kind() == reflect.Map && len(in.PatternProperties) == 0:
 		out.AdditionalProperties = c.convert(nil, t.Elem()) // jsonschema gives no schema for interfaces in a map
 	}
+	if t != nil && t.Kind() == reflect.Map && out.Properties == nil && out.AdditionalProperties != nil {
+		c.keys(out, t.Key())
+	}
+}
+
+// keys lists the members of a map whose keys are those of a closed type.
+func (c *converter) keys(out *Schema, key reflect.Type) {
+	names := &Schema{Type: "string"}
+	c.enum(key, names)
+	if names.Enum == nil {
+		return
+	}
+	member := out.AdditionalProperties
+	out.Properties, out.AdditionalProperties = map[string]*Schema{}, nothing()
+	for i, name := range names.Enum {
+		described := member
+		if about := names.EnumDescriptions[fmt.Sprint(name)]; about != "" || len(names.EnumNames) > 0 {
+			described = &Schema{AllOf: []*Schema{member}, Description: about}
+			if len(names.EnumNames) > 0 {
+				described.Title = names.EnumNames[i]
+			}
+		}
+		out.Properties[fmt.Sprint(name)] = described
+	}
 }
 
 // accepts reports whether additional members are allowed.

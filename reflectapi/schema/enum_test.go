@@ -115,3 +115,32 @@ func TestRegisterEnum_errors(t *testing.T) {
 	_, err = schema.NewSchemas().Of(reflect.TypeFor[struct{ A unwritable }]())
 	require.ErrorContains(t, err, "unwritable is an enum, and its value 1 cannot be encoded as JSON")
 }
+
+// TestRegisterEnum_Keys holds the keys of a map to a closed type.
+func TestRegisterEnum_Keys(t *testing.T) {
+	t.Parallel()
+	type stock struct {
+		By map[colour]int `json:"by" jsonschema:"required"`
+		Of map[size]bool  `json:"of"`
+	}
+	constraints, err := schema.ConstraintsOf(reflect.TypeFor[stock]())
+	require.NoError(t, err)
+	assert.Empty(t, constraints.CheckJSON(map[string]any{"by": map[string]any{"red": 1, "green": 2}}))
+	for path, bad := range map[string]map[string]any{
+		"by.yellow": {"by": map[string]any{"yellow": 1}},
+		"of.3":      {"by": map[string]any{}, "of": map[string]any{"3": true}},
+	} {
+		found := constraints.CheckJSON(bad)
+		require.Len(t, found, 1)
+		assert.Equal(t, path, found[0].Path)
+		assert.Contains(t, found[0].Detail, "expects one of")
+	}
+	schemas := schema.NewSchemas()
+	_, err = schemas.Of(reflect.TypeFor[stock]())
+	require.NoError(t, err)
+	by := schemas.Components()["stock"].Properties["by"]
+	assert.Len(t, by.Properties, 3)
+	assert.Equal(t, "integer", by.Properties["red"].Type)
+	assert.NotNil(t, by.AdditionalProperties.Not)
+	assert.Contains(t, schemas.Components()["stock"].Properties["of"].Properties, "4")
+}

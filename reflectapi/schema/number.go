@@ -94,6 +94,9 @@ func exactNumber(n json.Number) any {
 	if i, err := strconv.ParseInt(n.String(), 10, 64); err == nil {
 		return i
 	}
+	if u, err := strconv.ParseUint(n.String(), 10, 64); err == nil {
+		return u
+	}
 	if f, err := n.Float64(); err == nil && strings.ContainsAny(n.String(), ".eE") {
 		return f
 	}

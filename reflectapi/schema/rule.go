@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/big"
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/busline/busline/reflectapi/similar"
 )
@@ -303,6 +305,7 @@ type objectRule struct {
 	fields       []fieldRule      // of a struct; each has a rule
 	members      map[string]*rule // of decoded JSON
 	others       *rule            // for members that are not listed
+	closed       bool             // there are no others
 }
 
 // fieldRule restricts one field of a struct.
@@ -357,6 +360,12 @@ func (r *objectRule) checkMembers(to *validation, v reflect.Value) {
 			if len(unknown) < maxGuesses && len(name) <= maxGuessLength {
 				unknown = append(unknown, name)
 			}
+		}
+		if !known && r.closed && !to.full() {
+			to.enter(place{name, -1})
+			to.fail("is no member: expects one of " + strings.Join(slices.Sorted(maps.Keys(r.members)), ", "))
+			to.pop()
+			continue
 		}
 		value := v.MapIndex(key)
 		if isNil(value) && known && rule != nil && !rule.nullable {

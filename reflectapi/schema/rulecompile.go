@@ -71,7 +71,8 @@ func (c *compiler) typedUnion(u *strictjson.Union, s *Schema) *unionRule {
 
 func (c *compiler) genericObject(s *Schema) *objectRule {
 	r := &objectRule{fewest: s.MinProperties, most: s.MaxProperties, required: s.Required,
-		others: c.generic(s.AdditionalProperties)}
+		others: c.generic(s.AdditionalProperties),
+		closed: len(s.Properties) > 0 && reflect.DeepEqual(s.AdditionalProperties, nothing())}
 	for name, property := range s.Properties {
 		if property.ReadOnly { // it is not an input
 			r.required = slices.DeleteFunc(slices.Clone(r.required), func(required string) bool { return required == name })

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/busline/busline/reflectapi/strictjson"
 )
@@ -20,6 +21,9 @@ func unionProblem(u *strictjson.Union) string {
 		return "is registered as a union, and is not a type of its own: declare an interface with a name"
 	case u.Discriminator == "":
 		return "is a union without a discriminator: name the member that tells its variants apart"
+	case u.Discriminator == "-" || strings.ContainsAny(u.Discriminator, ",\\'\"`") || !utf8.ValidString(u.Discriminator):
+		return fmt.Sprintf("is a union with the discriminator %q, which no json tag can name: use letters, digits and - _ . @",
+			u.Discriminator)
 	case len(u.Variants) == 0:
 		return "is a union without variants: name at least one"
 	}

@@ -113,6 +113,7 @@ type (
 	own       interface{ m() }
 	endless   interface{ m() }
 	nested    interface{ m() }
+	comma     interface{ m() }
 )
 
 type (
@@ -149,6 +150,7 @@ var (
 	_ = reflectapi.RegisterUnion("kind", "", reflectapi.Variant[own]{Name: "timed", Value: timed{}})
 	_ = reflectapi.RegisterUnion("kind", "", reflectapi.Variant[endless]{Name: "needsMore", Value: needsMore{}})
 	_ = reflectapi.RegisterUnion("kind", "", reflectapi.Variant[nested]{Name: "holds", Value: holds{}})
+	_ = reflectapi.RegisterUnion("a,b", "", reflectapi.Variant[comma]{Name: "one", Value: one{}})
 	_ = reflectapi.RegisterUnion("kind", "", reflectapi.Variant[two]{Name: "two"})
 )
 
@@ -171,8 +173,9 @@ func TestUnion_Errors(t *testing.T) {
 			"use a struct that has it as a field": reflect.TypeFor[map[string]own](),
 		"a union of which each variant needs another one, so that no value ever ends: let a variant do without, " +
 			"with the json option omitzero, a list or a pointer": reflect.TypeFor[endless](),
-		"field schema_test.holds.In.Sum is of type schema_test.scalar": reflect.TypeFor[nested](),
-		"two, which is registered as a union, and is no interface":     reflect.TypeFor[two](),
+		`comma, which is a union with the discriminator "a,b", which no json tag can name: use letters, digits and - _ . @`: reflect.TypeFor[comma](),
+		"field schema_test.holds.In.Sum is of type schema_test.scalar":                                                      reflect.TypeFor[nested](),
+		"two, which is registered as a union, and is no interface":                                                          reflect.TypeFor[two](),
 	} {
 		_, err := schema.NewSchemas().Of(of)
 		assert.ErrorContains(t, err, want)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -32,7 +33,8 @@ type Variant struct {
 	Type reflect.Type // a struct, or a pointer to one; nil if it was registered without a value
 	Doc  string       // "" for none
 
-	owns func() bool // the struct has a field for the discriminator
+	owns    func() bool  // the struct has a field for the discriminator
+	written reflect.Type // see writtenAs; nil if the type cannot be a variant
 }
 
 // Struct returns the struct type of the variant, nil if it has no type.
@@ -47,13 +49,17 @@ func (v *Variant) Struct() reflect.Type {
 var unions sync.Map //nolint:gochecknoglobals // docs/decisions/0008
 
 // RegisterUnion makes a union of an interface type T, see reflectapi.RegisterUnion. Whether the variants can be told
-// apart is for the caller to check. It is safe for concurrent use.
+// apart is for the caller to check. It does nothing for a type of the language. It is safe for concurrent use.
 func RegisterUnion[T any](discriminator, doc string, variants []Variant) {
+	if reflect.TypeFor[T]().PkgPath() == "" {
+		return // of the language, such as any, which everything is
+	}
 	u := &Union{Type: reflect.TypeFor[T](), Discriminator: discriminator, Doc: doc, Variants: variants,
 		byName: make(map[string]*Variant), byType: make(map[reflect.Type]*Variant)}
 	for i := range u.Variants {
 		variant := &u.Variants[i]
 		u.byName[variant.Name], u.byType[variant.Type] = variant, variant
+		variant.written = variant.writtenAs(u)
 		variant.owns = sync.OnceValue(func() bool {
 			object := append(variant.head(u), '}')
 			err := json.Unmarshal(object, reflect.New(variant.Struct()).Interface(), dialect(), json.RejectUnknownMembers(true))
@@ -165,25 +171,32 @@ func (u *Union) Of(object []byte) *Variant {
 
 // marshal writes the value that a union holds.
 func (u *Union) marshal(encoder *jsontext.Encoder, held reflect.Value) error {
-	if !held.IsValid() || held.Kind() == reflect.Pointer && held.IsNil() {
+	switch {
+	case !held.IsValid():
 		return fmt.Errorf("%v is nil: set it to one of %s, or leave it out with the json option omitzero", u.Type, u.Names())
+	case held.Kind() == reflect.Pointer && held.IsNil():
+		return fmt.Errorf("%v holds a nil %v: set it to nil itself, or to one of %s", u.Type, held.Type(), u.Names())
 	}
 	variant := u.byType[held.Type()]
-	if variant == nil {
+	if variant == nil || variant.written == nil {
 		return fmt.Errorf("a %v is none of the variants of %v: %s", held.Type(), u.Type, u.Names())
 	}
-	object, err := json.Marshal(held.Interface(), encoder.Options())
-	if err != nil {
-		return err
+	written := reflect.New(variant.written).Elem()
+	written.Field(0).SetString(variant.Name)
+	written.Field(1).Set(held)
+	return json.MarshalEncode(encoder, written.Addr().Interface())
+}
+
+// writtenAs returns a struct of which the JSON is that of a variant: the discriminator, and in its place the fields of
+// the struct. One of them that is the discriminator, too, loses as it is deeper.
+func (v *Variant) writtenAs(u *Union) reflect.Type {
+	if t := v.Struct(); t == nil || t.Kind() != reflect.Struct || hasMethods(t) || u.Discriminator == "" {
+		return nil
 	}
-	if variant.owns() {
-		object = withoutMember(object, u.Discriminator)
-	}
-	head := variant.head(u)
-	if rest := bytes.TrimLeft(object[1:], " \t\r\n"); rest[0] != '}' {
-		head = append(head, ',')
-	}
-	return encoder.WriteValue(append(head, object[1:]...))
+	return reflect.StructOf([]reflect.StructField{
+		{Name: "Discriminator", Type: reflect.TypeFor[string](), Tag: reflect.StructTag("json:" + strconv.Quote(u.Discriminator))},
+		{Name: "Variant", Type: v.Type, Tag: `json:",` + EmbedOption + `"`},
+	})
 }
 
 // head returns the beginning of a variant's object: `{"kind":"circle"`.

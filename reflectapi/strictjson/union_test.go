@@ -60,6 +60,7 @@ func register() struct{} {
 		{Name: "square", Type: reflect.TypeFor[*square]()},
 		{Name: "group", Type: reflect.TypeFor[group]()},
 		{Name: `"no\thing"`, Type: reflect.TypeFor[empty]()},
+		{Name: "loop", Type: reflect.TypeFor[ring]()},
 	})
 	return struct{}{}
 }
@@ -114,11 +115,11 @@ func TestUnion_Order(t *testing.T) {
 
 func TestUnion_BadInput(t *testing.T) {
 	t.Parallel()
-	const choices = `, which is one of circle, square, group, "no\thing"`
+	const choices = `, which is one of circle, square, group, "no\thing", loop`
 	for text, want := range map[string]string{
-		`{"main":{"kind":"cube"}}`:                       `/main/kind expects one of circle, square, group, "no\thing"`,
-		`{"main":{"kind":1}}`:                            `/main/kind expects one of circle, square, group, "no\thing"`,
-		`{"main":{"kind":null}}`:                         `/main/kind expects one of circle, square, group, "no\thing"`,
+		`{"main":{"kind":"cube"}}`:                       `/main/kind expects one of circle, square, group, "no\thing", loop`,
+		`{"main":{"kind":1}}`:                            `/main/kind expects one of circle, square, group, "no\thing", loop`,
+		`{"main":{"kind":null}}`:                         `/main/kind expects one of circle, square, group, "no\thing", loop`,
 		`{"main":{"radius":1}}`:                          "/main has no kind" + choices,
 		`{"main":{}}`:                                    "/main has no kind" + choices,
 		`{"main":"circle"}`:                              "/main expects an object with kind" + choices,
@@ -142,12 +143,30 @@ func TestUnion_BadValue(t *testing.T) {
 	t.Parallel()
 	_, err := strictjson.Marshal(drawing{})
 	require.ErrorContains(t, err,
-		`strictjson_test.shape is nil: set it to one of circle, square, group, "no\thing", or leave it out with the json option omitzero`)
+		`strictjson_test.shape is nil: set it to one of circle, square, group, "no\thing", loop, or leave it out with the json option omitzero`)
 	_, err = strictjson.Marshal(drawing{Main: (*square)(nil)})
-	require.ErrorContains(t, err, "strictjson_test.shape is nil")
+	require.ErrorContains(t, err, "strictjson_test.shape holds a nil *strictjson_test.square: set it to nil itself")
+	_, err = strictjson.Marshal(drawing{Main: circle{}, Others: []shape{circle{}, &square{Tags: map[string]any{"a": func() {}}}}})
+	require.ErrorContains(t, err, `"/others/1/tags/a"`, "the whole path")
 	_, err = strictjson.Marshal(drawing{Main: &circle{}})
 	require.ErrorContains(t, err, "a *strictjson_test.circle is none of the variants of strictjson_test.shape: circle, square,")
 }
+
+// TestUnion_Cycle refuses a value that contains itself, as it does for structs.
+func TestUnion_Cycle(t *testing.T) {
+	t.Parallel()
+	endless := &group{Parts: make([]shape, 1)}
+	endless.Parts[0] = ring{endless}
+	_, err := strictjson.Marshal(held(ring{endless}))
+	require.ErrorContains(t, err, "cycle")
+}
+
+// ring holds a group.
+type ring struct {
+	In *group `json:"in"`
+}
+
+func (ring) area() float64 { return 0 }
 
 // TestUnion_Allocations holds the writing of a plain variant to the cost of a struct: its text.
 func TestUnion_Allocations(t *testing.T) {
@@ -157,4 +176,25 @@ func TestUnion_Allocations(t *testing.T) {
 	held := reflect.ValueOf(&holder{circle{1}}).Elem()
 	plan := strictjson.PlanOf(held.Type())
 	assert.LessOrEqual(t, testing.AllocsPerRun(100, func() { _, _ = plan.Marshal(held) }), 1.0)
+}
+
+type odd interface{ isOdd() }
+
+// even is left to the library, as its map is not plain.
+type even struct {
+	Halves map[int]bool `json:"halves"`
+}
+
+func (even) isOdd() {}
+
+// TestUnion_OddNames writes a discriminator that a json tag has to quote.
+func TestUnion_OddNames(t *testing.T) {
+	for _, discriminator := range []string{"@type", "a b", "ü", "x.y", "<&>"} { //nolint:paralleltest // each replaces the last
+		strictjson.RegisterUnion[odd](discriminator, "", []strictjson.Variant{{Name: "even", Type: reflect.TypeFor[even]()}})
+		var read odd
+		written, err := strictjson.Marshal(&[]odd{even{map[int]bool{2: true}}}[0])
+		require.NoError(t, err, discriminator)
+		require.NoError(t, strictjson.UnmarshalKnown(written, &read), string(written))
+		assert.Equal(t, even{map[int]bool{2: true}}, read)
+	}
 }

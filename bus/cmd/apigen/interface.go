@@ -52,7 +52,10 @@ func (s *sources) api(name string) (*api, error) {
 		return nil, joined(s.touching(found.reached, true))
 	}
 	iface, isInterface := t.Underlying().(*types.Interface)
+	_, isBasic := t.Underlying().(*types.Basic)
 	switch {
+	case isBasic && t != object.Type():
+		return refuse("%s is an alias: run apigen for the type itself, %s", name, types.TypeString(t, s.qualifier))
 	case isGeneric(object.Type()):
 		return refuse("%s has type parameters, which callers cannot choose: declare an interface without them, "+
 			"as in type %sOfInt interface { %s[int] }", name, name, name)

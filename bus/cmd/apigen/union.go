@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"go/ast"
+	"go/doc"
 	"go/types"
 	"slices"
 	"strconv"
@@ -102,8 +103,11 @@ func (s *sources) planUnion(of *types.TypeName, declared reflectapi.Declared, wa
 		if variant.isPointer {
 			value = "&" + value
 		}
-		written.Variants = append(written.Variants, unionVariant{strconv.Quote(name), value,
-			strconv.Quote(strings.TrimSpace(s.commentOf(variant.of).Text()))})
+		about := strings.TrimSpace(s.commentOf(variant.of).Text())
+		if variant.of.Pkg() != s.pkg {
+			about = new(doc.Package).Synopsis(about)
+		}
+		written.Variants = append(written.Variants, unionVariant{strconv.Quote(name), value, strconv.Quote(about)})
 	}
 	constraint, err := s.constraint(parts)
 	if err != nil {
@@ -132,6 +136,8 @@ func (s *sources) variant(union *types.Interface, typeName string) (variantType,
 	}
 	found, isType := scope.Scope().Lookup(strings.TrimPrefix(typeName, "*")).(*types.TypeName)
 	switch {
+	case strings.Contains(typeName, "["):
+		return variantType{}, fmt.Errorf("it has type arguments: give it a name, as in type IntPage = %s", typeName)
 	case !isType:
 		return variantType{}, fmt.Errorf("there is no type %s in package %s", typeName, scope.Name())
 	case scope != s.pkg && !found.Exported():
