@@ -20,7 +20,8 @@ import (
 	"github.com/busline/busline/reflectapi/strictjson"
 )
 
-// Args are the arguments of a call by name.
+// Args are the arguments of a call by name. For a union it takes a pointer to the interface, as only that says that the
+// value is one.
 type Args map[string]any
 
 // Call calls a function endpoint by its address, "https://calculator.example/add", and decodes the response into

@@ -93,7 +93,8 @@ const importTable = `
 	benchmarks/latency:
 	benchmarks/fleet:   benchmarks/child bus bus/subject bus/wire portal portal/ingress
 	bus/cmd/busline/internal/cli: bus bus/eventlog bus/wire bus/claims bus/claims/claimstest bus/subject
-		reflectapi/similar reflectapi/schema restmap restmap/openapi restmap/openapi31 restmap/asyncapi restmap/tsclient
+		reflectapi/similar reflectapi/schema restmap restmap/openapi restmap/openapi31 restmap/jsonschema restmap/asyncapi
+		restmap/tsclient
 	bus/cmd/busline:    bus/cmd/busline/internal/cli
 	examples/calculator/calculatorapi: bus reflectapi
 	examples/checkout/checkoutapi:     bus reflectapi

@@ -226,7 +226,11 @@ func (h *clientHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h *clientHandler) generate(r *http.Request) ([]byte, error) {
-	int64Type, err := tsclient.ParseInt64(r.URL.Query().Get("int64"))
+	said := r.URL.Query()["int64"]
+	if len(said) > 1 {
+		return nil, bus.Errorf(http.StatusBadRequest, "int64 is given %d times: give it once", len(said))
+	}
+	int64Type, err := tsclient.ParseInt64(strings.Join(said, ""))
 	if err != nil {
 		return nil, bus.Errorf(http.StatusBadRequest, "%w", err)
 	}

@@ -264,3 +264,17 @@ test('a signal ends everything with its reason', async () => {
   await assert.rejects(list(bus.press.events.printed({signal})), reason);
   await assert.rejects(bus._2fa.getX({}, {timeout: 1}), {name: 'TimeoutError', message: 'no answer within 1 ms'});
 });
+
+test('details that nothing describes are not rounded', async () => {
+  const body = '{"status":409,"type":"urn:x","n":1152921504606846977,"small":1}';
+  const headers = {'Content-Type': 'application/problem+json'};
+  for (const [client, n] of [
+    [number, '1152921504606846977'],
+    [bigint, 1152921504606846977n],
+    [string, '1152921504606846977'],
+  ]) {
+    const {bus} = serve(client, [() => new Response(body, {status: 409, headers})]);
+    const {details} = await bus.shopExample.new({items: []}).catch((err) => err);
+    assert.deepEqual(details, {n, small: 1});
+  }
+});

@@ -194,7 +194,8 @@ func (v *Variant) writtenAs(u *Union) reflect.Type {
 		return nil
 	}
 	return reflect.StructOf([]reflect.StructField{
-		{Name: "Discriminator", Type: reflect.TypeFor[string](), Tag: reflect.StructTag("json:" + strconv.Quote(u.Discriminator))},
+		{Name: "Discriminator", Type: reflect.TypeFor[string](),
+			Tag: reflect.StructTag("json:" + strconv.Quote(u.Discriminator))},
 		{Name: "Variant", Type: v.Type, Tag: `json:",` + EmbedOption + `"`},
 	})
 }

@@ -79,6 +79,11 @@ func TestOf(t *testing.T) {
 			again, err := strictjson.Marshal(read)
 			require.NoError(t, err)
 			assert.JSONEq(t, test.want, string(again))
+			back, err := strictjson.Marshal(jsonschema.Of(read.OpenAPI(nil)))
+			require.NoError(t, err)
+			if test.name != "union" { // its discriminator is read as decoded JSON
+				assert.JSONEq(t, test.want, string(back))
+			}
 			for _, draft := range []*validator.Draft{validator.Draft7, validator.Draft2020} {
 				if len(test.fits)+len(test.others) > 0 {
 					compiled := compile(t, draft, text)
@@ -126,4 +131,24 @@ func TestSchema_Derive(t *testing.T) {
 	assert.Equal(t, jsonschema.Prefix+"A", s.AllOf[0].Ref)
 	assert.Equal(t, jsonschema.Prefix+"B", s.Properties["b"].Items.Ref)
 	assert.Nil(t, (*jsonschema.Schema)(nil).Derive(nil))
+}
+
+// TestSchema_OpenAPI_Bounds reads exclusive bounds as flags.
+func TestSchema_OpenAPI_Bounds(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`{"exclusiveMinimum":0}`:                                    `{"minimum":0,"exclusiveMinimum":true}`,
+		`{"exclusiveMaximum":9007199254740993}`:                     `{"maximum":9007199254740993,"exclusiveMaximum":true}`,
+		`{"minimum":1,"exclusiveMinimum":0}`:                        `{"minimum":1}`,
+		`{"minimum":1,"exclusiveMinimum":1}`:                        `{"minimum":1,"exclusiveMinimum":true}`,
+		`{"maximum":1,"exclusiveMaximum":2}`:                        `{"maximum":1}`,
+		`{"maximum":3,"exclusiveMaximum":2}`:                        `{"maximum":2,"exclusiveMaximum":true}`,
+		`{"properties":{"a":{"minimum":1,"exclusiveMaximum":2.5}}}`: `{"properties":{"a":{"minimum":1,"maximum":2.5,"exclusiveMaximum":true}}}`,
+	} {
+		read := new(jsonschema.Schema)
+		require.NoError(t, strictjson.Unmarshal([]byte(text), read))
+		data, err := strictjson.Marshal(read.OpenAPI(nil))
+		require.NoError(t, err)
+		assert.JSONEq(t, want, string(data), text)
+	}
 }

@@ -55,7 +55,7 @@ func (g *generator) event(s *service, e *event) string {
 	var payloads []string
 	var shapes []*schema.Schema
 	for _, name := range slices.Sorted(maps.Keys(e.Messages)) {
-		payload := eventSchema(e.Messages[name].Payload)
+		payload := eventSchema(e.Messages[name].Payload, g.events)
 		payloads = append(payloads, g.payloadType(s, e, payload))
 		shapes = append(shapes, payload)
 	}
@@ -81,88 +81,21 @@ func (g *generator) payloadType(s *service, e *event, payload *schema.Schema) st
 // addEventComponents adds the components of an AsyncAPI document.
 func (g *generator) addEventComponents(events *asyncapi.Document) {
 	for name, described := range events.Components.Schemas {
-		g.components[eventComponents+name] = eventSchema(described)
+		g.components[eventComponents+name] = eventSchema(described, events.Components.Schemas)
 	}
 }
 
-// eventSchema returns a JSON Schema in the notation of OpenAPI 3.0.0, as far as types need it.
-func eventSchema(from *jsonschema.Schema) *schema.Schema {
+// eventSchema returns a schema of an event, any for nil, in the notation of OpenAPI 3.0.0 and with the names of the
+// components of events.
+func eventSchema(from *jsonschema.Schema, components map[string]*jsonschema.Schema) *schema.Schema {
 	if from == nil {
 		return &schema.Schema{}
 	}
-	if name, isComponent := strings.CutPrefix(from.Ref, componentPrefix); isComponent {
-		return &schema.Schema{Ref: componentPrefix + eventComponents + name}
+	renamed := make(map[string]string)
+	for name := range components {
+		renamed[componentPrefix+name] = componentPrefix + eventComponents + name
 	}
-	all := func(from []*jsonschema.Schema) (converted []*schema.Schema) {
-		for _, one := range from {
-			converted = append(converted, eventSchema(one))
-		}
-		return converted
-	}
-	to := &schema.Schema{
-		Description: from.Description, Deprecated: from.Deprecated,
-		Format: from.Format, Enum: from.Enum, Required: from.Required,
-		AllOf: all(from.AllOf), AnyOf: all(from.AnyOf),
-	}
-	if from.ContentEncoding == "base64" {
-		to.Format = "byte"
-	}
-	if name, isUnion := from.Discriminator.(string); isUnion {
-		to.Discriminator = &schema.Discriminator{PropertyName: name}
-	}
-	if from.Const != nil {
-		to.Enum = []any{from.Const}
-	}
-	if !takeConstants(to, from.OneOf) {
-		to.OneOf = all(from.OneOf)
-	}
-	if from.Items != nil {
-		to.Items = eventSchema(from.Items)
-	}
-	if from.AdditionalProperties != nil {
-		to.AdditionalProperties = eventSchema(from.AdditionalProperties)
-	}
-	if from.Not != nil {
-		to.Not = eventSchema(from.Not)
-	}
-	for name, property := range from.Properties {
-		if to.Properties == nil {
-			to.Properties = make(map[string]*schema.Schema)
-		}
-		to.Properties[name] = eventSchema(property)
-	}
-	types := slices.DeleteFunc(slices.Clone(from.Type), func(one string) bool { return one == nullValue })
-	to.Nullable = len(types) < len(from.Type)
-	switch {
-	case len(types) == 1:
-		to.Type = types[0]
-	case to.Nullable && len(types) == 0:
-		to.Enum = []any{nil}
-	}
+	to := from.OpenAPI(components)
+	refer(to, renamed, make(map[*schema.Schema]bool))
 	return to
-}
-
-// takeConstants gives a schema the values of an enum that are alternatives, with their names and descriptions. It
-// reports whether they are such.
-func takeConstants(to *schema.Schema, from []*jsonschema.Schema) bool {
-	isConstant := func(one *jsonschema.Schema) bool {
-		return one.Const != nil || slices.Equal(one.Type, jsonschema.Types{nullValue})
-	}
-	if len(from) == 0 || !slices.ContainsFunc(from, func(one *jsonschema.Schema) bool { return one.Const != nil }) ||
-		slices.ContainsFunc(from, func(one *jsonschema.Schema) bool { return !isConstant(one) }) {
-		return false
-	}
-	for _, one := range from {
-		to.Enum, to.EnumNames = append(to.Enum, one.Const), append(to.EnumNames, one.Title)
-		if one.Description != "" {
-			if to.EnumDescriptions == nil {
-				to.EnumDescriptions = make(map[string]string)
-			}
-			to.EnumDescriptions[fmt.Sprint(one.Const)] = one.Description
-		}
-	}
-	if strings.Join(to.EnumNames, "") == "" {
-		to.EnumNames = nil
-	}
-	return true
 }

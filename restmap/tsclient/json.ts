@@ -11,8 +11,8 @@ interface ObjectShape {
   readonly by?: string;
   readonly of?: {readonly [value: string]: Shape};
 }
-const INT64 = 1;
-const ANY = 2;
+const INT64 = 1 as const; // as a member that is called constructor would widen it
+const ANY = 2 as const;
 
 /** Returns what a shape says of a value: no components, combinations and choices. */
 function expand(shape: Shape | undefined, value: unknown): Shape[] {
@@ -39,14 +39,21 @@ function tooLarge(at: string, value: unknown): RangeError {
   return new RangeError(`${at}: ${value} is beyond 2^53 - 1, and a number would round it: generate the client with int64 bigint or string`);
 }
 
+/** Returns what stands for an integer that is too large for a number. */
+type TooLarge = (at: string, value: number | bigint) => unknown;
+
+const refuse: TooLarge = (at, value) => {
+  throw tooLarge(at, value);
+};
+
 /** Reads JSON without rounding. at names the value in errors. */
-function decode(json: string, shape: Shape | undefined, at: string): unknown {
+function decode(json: string, shape: Shape | undefined, at: string, large: TooLarge = refuse): unknown {
   const value: unknown = JSON.parse(json);
   if (!/\d{16}/.test(json)) {
-    return int64 === 'number' ? value : convert(value, expand(shape, value), at);
+    return int64 === 'number' ? value : convert(value, expand(shape, value), at, large);
   }
   const exact = parseExact(json);
-  return convert(exact, expand(shape, exact), at);
+  return convert(exact, expand(shape, exact), at, large);
 }
 
 /** Parses valid JSON; integers of 16 digits and more become bigints. */
@@ -70,23 +77,22 @@ function parseExact(json: string): unknown {
 }
 
 /** Gives integers of 64 bits their type. */
-function convert(value: unknown, shape: readonly Shape[], at: string): unknown {
-  if (typeof value === 'number' || typeof value === 'bigint') return convertNumber(value, shape, at);
-  if (Array.isArray(value)) return value.map((item, i) => convert(item, partOf(shape, item), `${at}[${i}]`));
+function convert(value: unknown, shape: readonly Shape[], at: string, large: TooLarge): unknown {
+  if (typeof value === 'number' || typeof value === 'bigint') return convertNumber(value, shape, at, large);
+  if (Array.isArray(value)) return value.map((item, i) => convert(item, partOf(shape, item), `${at}[${i}]`, large));
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(
-    Object.entries(value).map(([name, member]) => [name, convert(member, partOf(shape, member, name), `${at}.${name}`)]),
+    Object.entries(value).map(([name, member]) => [name, convert(member, partOf(shape, member, name), `${at}.${name}`, large)]),
   );
 }
 
-function convertNumber(value: number | bigint, shape: readonly Shape[], at: string): unknown {
+function convertNumber(value: number | bigint, shape: readonly Shape[], at: string, large: TooLarge): unknown {
   const isInteger = typeof value === 'bigint' || Number.isInteger(value);
   const isSafe = Number.isSafeInteger(Number(value));
   if (!isInteger || !(shape.includes(INT64) || (shape.includes(ANY) && typeof value === 'bigint' && !isSafe))) return Number(value);
   if (int64 === 'bigint') return BigInt(value);
   if (int64 === 'string') return String(BigInt(value));
-  if (!isSafe) throw tooLarge(at, value);
-  return Number(value);
+  return isSafe ? Number(value) : large(at, value);
 }
 
 /** Writes JSON, bigints as numbers; undefined for what JSON does not have. */

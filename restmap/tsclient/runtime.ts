@@ -361,8 +361,9 @@ class Client {
 function problemOf(json: string, operation: Operation, retryAfter?: number): Problem {
   const {type} = JSON.parse(json);
   const {problems = {}} = operation;
-  const shape = Object.hasOwn(problems, type) ? problems[type] : undefined;
-  return new Problem(decode(json, shape, 'problem') as {[name: string]: unknown}, retryAfter);
+  const shape = Object.hasOwn(problems, type) ? problems[type] : ANY;
+  // the problem is worth more than an error about a detail: a number that would be rounded is its digits
+  return new Problem(decode(json, shape, 'problem', (_, value) => String(value)) as {[name: string]: unknown}, retryAfter);
 }
 
 interface SentEvent {

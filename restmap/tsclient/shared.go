@@ -1,6 +1,7 @@
 package tsclient
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
@@ -42,6 +43,9 @@ func refer(s *schema.Schema, to map[string]string, seen map[*schema.Schema]bool)
 	seen[s] = true
 	if other := to[s.Ref]; other != "" {
 		s.Ref = other
+	}
+	if s.Discriminator != nil {
+		s.Discriminator = s.Discriminator.Referring(func(ref string) string { return cmp.Or(to[ref], ref) })
 	}
 	for _, part := range partsOf(s) {
 		refer(part, to, seen)

@@ -23,6 +23,7 @@ import (
 
 	"github.com/busline/busline/reflectapi/schema"
 	"github.com/busline/busline/restmap/asyncapi"
+	"github.com/busline/busline/restmap/jsonschema"
 	"github.com/busline/busline/restmap/openapi"
 )
 
@@ -75,6 +76,7 @@ func Generate(api *openapi.Document, events *asyncapi.Document, options Options)
 		g.components = make(map[string]*schema.Schema)
 	}
 	if events != nil {
+		g.events = events.Components.Schemas
 		g.addEventComponents(events)
 		g.shareComponents()
 	}
@@ -98,12 +100,13 @@ func Generate(api *openapi.Document, events *asyncapi.Document, options Options)
 // generator generates one client.
 type generator struct {
 	int64      Int64
-	components map[string]*schema.Schema // of both documents
-	shaped     map[string]bool           // components with integers of 64 bits, or anything
-	inputs     map[string]bool           // components of arguments
-	used       map[string]bool           // components whose shapes are needed
-	taken      names                     // exported names
-	types      map[string]*namedType     // by component, or by what else is named
+	components map[string]*schema.Schema     // of both documents
+	events     map[string]*jsonschema.Schema // components of events, as their document has them
+	shaped     map[string]bool               // components with integers of 64 bits, or anything
+	inputs     map[string]bool               // components of arguments
+	used       map[string]bool               // components whose shapes are needed
+	taken      names                         // exported names
+	types      map[string]*namedType         // by component, or by what else is named
 	guards     *guards
 }
 

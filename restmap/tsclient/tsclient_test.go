@@ -192,8 +192,8 @@ func BenchmarkGenerate_ThousandOperations(b *testing.B) {
 	}
 }
 
-// TestGenerate_SharedTypes has one type for calls and events where both mean the same, though the document of calls says
-// more about values.
+// TestGenerate_SharedTypes has one type for calls and events where both mean the same, though the document of calls
+// says more about values.
 func TestGenerate_SharedTypes(t *testing.T) {
 	t.Parallel()
 	api, err := openapi.Parse([]byte(`{"openapi":"3.0.0","info":{"title":"t","version":"1"},"paths":{"/shop.x:443/do":{"post":{

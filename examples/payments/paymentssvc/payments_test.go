@@ -102,3 +102,16 @@ func TestAPI_StaysCompatible(t *testing.T) {
 	t.Parallel()
 	bustest.LockAPI[paymentsapi.Payments](t, "testdata/payments.api.json", paymentssvc.New(nil, time.Now))
 }
+
+// TestPayments_Args gives a union by name, as a pointer to its interface.
+func TestPayments_Args(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	require.NoError(t, paymentssvc.Serve(b.Connect(paymentsapi.Host)))
+	by := paymentsapi.Means(paymentsapi.Card{Number: "4111111111111111"})
+	var result struct{ Receipt paymentsapi.Receipt }
+	err := b.Connect("caller.example").Call(t.Context(), "https://payments.example/pay",
+		bus.Args{"cents": 450, "currency": paymentsapi.EUR, "by": &by}, &result)
+	require.NoError(t, err)
+	assert.Equal(t, by, result.Receipt.By)
+}

@@ -367,8 +367,9 @@ class Client {
 function problemOf(json: string, operation: Operation, retryAfter?: number): Problem {
   const {type} = JSON.parse(json);
   const {problems = {}} = operation;
-  const shape = Object.hasOwn(problems, type) ? problems[type] : undefined;
-  return new Problem(decode(json, shape, 'problem') as {[name: string]: unknown}, retryAfter);
+  const shape = Object.hasOwn(problems, type) ? problems[type] : ANY;
+  // the problem is worth more than an error about a detail: a number that would be rounded is its digits
+  return new Problem(decode(json, shape, 'problem', (_, value) => String(value)) as {[name: string]: unknown}, retryAfter);
 }
 
 interface SentEvent {
@@ -415,8 +416,8 @@ interface ObjectShape {
   readonly by?: string;
   readonly of?: {readonly [value: string]: Shape};
 }
-const INT64 = 1;
-const ANY = 2;
+const INT64 = 1 as const; // as a member that is called constructor would widen it
+const ANY = 2 as const;
 
 /** Returns what a shape says of a value: no components, combinations and choices. */
 function expand(shape: Shape | undefined, value: unknown): Shape[] {
@@ -443,14 +444,21 @@ function tooLarge(at: string, value: unknown): RangeError {
   return new RangeError(`${at}: ${value} is beyond 2^53 - 1, and a number would round it: generate the client with int64 bigint or string`);
 }
 
+/** Returns what stands for an integer that is too large for a number. */
+type TooLarge = (at: string, value: number | bigint) => unknown;
+
+const refuse: TooLarge = (at, value) => {
+  throw tooLarge(at, value);
+};
+
 /** Reads JSON without rounding. at names the value in errors. */
-function decode(json: string, shape: Shape | undefined, at: string): unknown {
+function decode(json: string, shape: Shape | undefined, at: string, large: TooLarge = refuse): unknown {
   const value: unknown = JSON.parse(json);
   if (!/\d{16}/.test(json)) {
-    return int64 === 'number' ? value : convert(value, expand(shape, value), at);
+    return int64 === 'number' ? value : convert(value, expand(shape, value), at, large);
   }
   const exact = parseExact(json);
-  return convert(exact, expand(shape, exact), at);
+  return convert(exact, expand(shape, exact), at, large);
 }
 
 /** Parses valid JSON; integers of 16 digits and more become bigints. */
@@ -474,23 +482,22 @@ function parseExact(json: string): unknown {
 }
 
 /** Gives integers of 64 bits their type. */
-function convert(value: unknown, shape: readonly Shape[], at: string): unknown {
-  if (typeof value === 'number' || typeof value === 'bigint') return convertNumber(value, shape, at);
-  if (Array.isArray(value)) return value.map((item, i) => convert(item, partOf(shape, item), `${at}[${i}]`));
+function convert(value: unknown, shape: readonly Shape[], at: string, large: TooLarge): unknown {
+  if (typeof value === 'number' || typeof value === 'bigint') return convertNumber(value, shape, at, large);
+  if (Array.isArray(value)) return value.map((item, i) => convert(item, partOf(shape, item), `${at}[${i}]`, large));
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(
-    Object.entries(value).map(([name, member]) => [name, convert(member, partOf(shape, member, name), `${at}.${name}`)]),
+    Object.entries(value).map(([name, member]) => [name, convert(member, partOf(shape, member, name), `${at}.${name}`, large)]),
   );
 }
 
-function convertNumber(value: number | bigint, shape: readonly Shape[], at: string): unknown {
+function convertNumber(value: number | bigint, shape: readonly Shape[], at: string, large: TooLarge): unknown {
   const isInteger = typeof value === 'bigint' || Number.isInteger(value);
   const isSafe = Number.isSafeInteger(Number(value));
   if (!isInteger || !(shape.includes(INT64) || (shape.includes(ANY) && typeof value === 'bigint' && !isSafe))) return Number(value);
   if (int64 === 'bigint') return BigInt(value);
   if (int64 === 'string') return String(BigInt(value));
-  if (!isSafe) throw tooLarge(at, value);
-  return Number(value);
+  return isSafe ? Number(value) : large(at, value);
 }
 
 /** Writes JSON, bigints as numbers; undefined for what JSON does not have. */
@@ -527,7 +534,7 @@ const shapes: {readonly [component: string]: Shape} = {
   'events/shop.example_Item': {members: {sku: INT64}},
   'events/shop.example_OnSold_in': {members: {item: 'events/shop.example_Item', shape: {by: 'kind', of: {circle: 'events/shop.example_Circle'}}}},
   'shop.example_443_Circle': {members: {radius: INT64}},
-  'shop.example_443_Item': {members: {['__proto__']: INT64, big: INT64, both: 'shop.example_443_Circle', choices: [INT64], code: INT64, counts: {others: INT64}, free: ANY, object: {others: ANY}, open: {others: ANY}}},
+  'shop.example_443_Item': {members: {['__proto__']: INT64, big: INT64, both: 'shop.example_443_Circle', choices: [INT64], code: INT64, counts: {others: INT64}, free: ANY, hasOwnProperty: INT64, object: {others: ANY}, open: {others: ANY}}},
   'shop.example_443_New_out': {members: {number: INT64}},
   'shop.example_443_OutOfStock': {members: {left: INT64}},
   'shop.example_443_Square': {members: {inner: 'shop.example_443_Thing'}},
@@ -601,6 +608,7 @@ export interface ShopExampleItem {
   constructor?: string | undefined;
   counts?: {[name: string]: bigint} | undefined;
   free?: unknown | undefined;
+  hasOwnProperty?: bigint | undefined;
   'it\'s'?: string | undefined;
   level: ShopExampleLevel;
   list: (string | null)[] | null;

@@ -455,23 +455,3 @@ func TestEvents_Publish(t *testing.T) {
 		"on-ordered")
 	e.refuses(3, "calculatr.example", "events", "publish", "calculatr.example", "on-ordered")
 }
-
-// TestEvents_Bounds reads exclusive bounds of JSON Schema as flags.
-func TestEvents_Bounds(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]string{
-		`{"exclusiveMinimum":0}`:                                    `{"minimum":0,"exclusiveMinimum":true}`,
-		`{"exclusiveMaximum":9007199254740993}`:                     `{"maximum":9007199254740993,"exclusiveMaximum":true}`,
-		`{"minimum":1,"exclusiveMinimum":0}`:                        `{"minimum":1}`,
-		`{"minimum":1,"exclusiveMinimum":1}`:                        `{"minimum":1,"exclusiveMinimum":true}`,
-		`{"maximum":1,"exclusiveMaximum":2}`:                        `{"maximum":1}`,
-		`{"maximum":3,"exclusiveMaximum":2}`:                        `{"maximum":2,"exclusiveMaximum":true}`,
-		`{"properties":{"a":{"minimum":1,"exclusiveMaximum":2.5}}}`: `{"properties":{"a":{"minimum":1,"maximum":2.5,"exclusiveMaximum":true}}}`,
-	} {
-		schema, err := cli.EventSchema(text)
-		require.NoError(t, err)
-		data, err := json.Marshal(schema)
-		require.NoError(t, err)
-		assert.JSONEq(t, want, string(data), text)
-	}
-}

@@ -1,11 +1,9 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,6 +11,7 @@ import (
 	"github.com/busline/busline/bus/eventlog"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/reflectapi/schema"
+	"github.com/busline/busline/restmap/jsonschema"
 	"github.com/busline/busline/restmap/openapi"
 )
 
@@ -81,17 +80,19 @@ func (s *session) publication(ctx context.Context, to address, channel string) *
 	described := &openapi.Operation{}
 	arguments := &schema.Schema{Type: typeObject}
 	if events := s.fetchEvents(ctx, to.host); events != nil {
+		components := events.Components.Schemas
 		for name, message := range events.Channels[channel].Messages {
 			if message.Payload != nil {
-				described.OperationID, arguments = name, &message.Payload.Schema
+				described.OperationID, arguments = name, message.Payload.OpenAPI(components)
 			}
 		}
 		document.Components.Schemas = make(map[string]*schema.Schema)
-		for name, schema := range events.Components.Schemas {
+		for name, schema := range components {
 			if schema != nil {
-				document.Components.Schemas[name] = &schema.Schema
+				document.Components.Schemas[name] = schema.OpenAPI(components)
 			}
 		}
+		document = withUnions(document)
 	}
 	described.RequestBody = &openapi.RequestBody{Content: map[string]*openapi.MediaType{mediaJSON: {Schema: arguments}}}
 	return &plan{to: to, method: http.MethodPost, operation: &operation{
@@ -103,69 +104,12 @@ func (s *session) publication(ctx context.Context, to address, channel string) *
 type eventDocument struct {
 	Channels map[string]struct {
 		Messages map[string]struct {
-			Payload *eventSchema `json:"payload"`
+			Payload *jsonschema.Schema `json:"payload"`
 		} `json:"messages"`
 	} `json:"channels"` // by publisher and event: "orders.example/on-ordered"
 	Components struct {
-		Schemas map[string]*eventSchema `json:"schemas"`
+		Schemas map[string]*jsonschema.Schema `json:"schemas"`
 	} `json:"components"`
-}
-
-// eventSchema is a schema of JSON Schema Draft 07 in the notation of OpenAPI 3.0.0, as far as the command needs it to
-// convert arguments. The publisher checks the rest.
-type eventSchema struct{ schema.Schema }
-
-// UnmarshalJSON reads a schema.
-func (s *eventSchema) UnmarshalJSON(text []byte) error {
-	var members any
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.UseNumber() // a bound may have more digits than a float64
-	if err := decoder.Decode(&members); err != nil {
-		return err
-	}
-	return json.Unmarshal(jsonOf(toOpenAPI(members)), &s.Schema)
-}
-
-// toOpenAPI rewrites a schema, and those in it: null becomes a keyword of its own, and an exclusive bound a flag of the
-// inclusive one.
-func toOpenAPI(schema any) any {
-	switch schema := schema.(type) {
-	case []any:
-		for i := range schema {
-			schema[i] = toOpenAPI(schema[i])
-		}
-	case map[string]any:
-		for name, member := range schema {
-			schema[name] = toOpenAPI(member)
-		}
-		types, several := schema["type"].([]any)
-		if several {
-			left := slices.DeleteFunc(types, func(each any) bool { return each == "null" })
-			schema["nullable"] = len(left) < len(types)
-			delete(schema, "type")
-			if len(left) == 1 {
-				schema["type"] = left[0]
-			}
-		}
-		toFlag(schema, "minimum", "exclusiveMinimum", +1)
-		toFlag(schema, "maximum", "exclusiveMaximum", -1)
-	}
-	return schema
-}
-
-// toFlag turns an exclusive bound into the inclusive one and a flag. Of both, the tighter is left; that is the larger
-// one of two minima, for which tighter is 1.
-func toFlag(of map[string]any, inclusive, exclusive string, tighter int) {
-	bound, ok := of[exclusive].(json.Number)
-	if !ok {
-		return
-	}
-	other, both := of[inclusive].(json.Number)
-	if both && schema.Number(other).Rational().Cmp(schema.Number(bound).Rational()) == tighter {
-		delete(of, exclusive)
-		return
-	}
-	of[inclusive], of[exclusive] = bound, true
 }
 
 // fetchEvents asks a host for its AsyncAPI document; nil if it has none that can be read.

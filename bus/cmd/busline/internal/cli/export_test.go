@@ -1,11 +1,6 @@
 package cli
 
-import (
-	"encoding/json"
-	"time"
-
-	"github.com/busline/busline/reflectapi/schema"
-)
+import "time"
 
 // Percentile adds durations to a histogram and returns one of its percentiles.
 func Percentile(share float64, times ...time.Duration) time.Duration {
@@ -14,11 +9,4 @@ func Percentile(share float64, times ...time.Duration) time.Duration {
 		h.add(each)
 	}
 	return h.percentile(share)
-}
-
-// EventSchema reads a schema of an AsyncAPI document.
-func EventSchema(text string) (*schema.Schema, error) {
-	read := new(eventSchema)
-	err := json.Unmarshal([]byte(text), read)
-	return &read.Schema, err
 }

@@ -34,3 +34,14 @@ func TestCall_Union(t *testing.T) {
 	states := e.run(t.Context(), nil, "describe", "payments.example/receipts")
 	assert.Contains(t, states.stdout, "one of 1 (Promised), 2 (Settled)")
 }
+
+// TestEventsPublish_Union names the members of a variant as busline call does.
+func TestEventsPublish_Union(t *testing.T) {
+	t.Parallel()
+	e := newTerminal(t)
+	e.serve(paymentsapi.Host, paymentssvc.Serve)
+	e.says("payments.example has published on-paid\n", "events", "publish", "payments.example", "on-paid", "number=1",
+		"cents=5", "by.kind=card", "by.number=4111111111111111")
+	e.refuses(2, `argument by.kind is one of card, transfer, voucher, not "cash"`, "events", "publish", "payments.example",
+		"on-paid", "number=1", "cents=5", "by.kind=cash")
+}
