@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/busline/busline/reflectapi/strictjson"
 )
@@ -57,6 +58,18 @@ func withPrefix(argument, name string) string {
 	return argument + "." + name
 }
 
+// variantForms are the forms of structs that are variants, by the type. Like the types they are never removed.
+var variantForms sync.Map //nolint:gochecknoglobals // a cache
+
+// variantForm returns the form of a struct, made on first use.
+func variantForm(t reflect.Type) *form {
+	if known, ok := variantForms.Load(t); ok {
+		return known.(*form) //nolint:forcetypeassert // nothing else is stored
+	}
+	planned, _ := variantForms.LoadOrStore(t, newForm(targetsOf(t)))
+	return planned.(*form) //nolint:forcetypeassert // nothing else is stored
+}
+
 // decodeUnion sets a union to the variant that the values of a form name, with its members. An error without a name is
 // one of the union as a whole.
 func decodeUnion(union *strictjson.Union, into reflect.Value, values url.Values,
@@ -71,7 +84,7 @@ func decodeUnion(union *strictjson.Union, into reflect.Value, values url.Values,
 	case variant == nil:
 		return []ArgumentError{{Name: union.Discriminator, In: place, Detail: "expects one of " + union.Names()}}, nil
 	}
-	fields := newForm(targetsOf(variant.Struct()))
+	fields := variantForm(variant.Struct())
 	if _, isMember := fields.fields[union.Discriminator]; !isMember {
 		values = maps.Clone(values)
 		delete(values, union.Discriminator)

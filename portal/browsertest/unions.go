@@ -35,7 +35,13 @@ func unions(v *visit) error {
 		v.sees(".response .status", "400"), v.sees(".output", "by.kind (body): expects one of card, transfer, voucher"),
 		// numbers with names
 		v.opens("#/payments.example:443/POST/receipts"), v.sees(".request-form", "1 (Promised)"),
-		v.chooses(`[name="state"]`, "1"), v.clicks(sends), v.sees(".response pre", `"state": 1`))
+		v.chooses(`[name="state"]`, "1"), v.clicks(sends), v.sees(".response pre", `"state": 1`),
+		// an event with a union is published by hand
+		v.operates, v.opens("#/events/payments.example/on-paid"), v.sees(".operation .description", "OnPaid tells"),
+		v.awaits("the form", `!document.querySelector(".request-form fieldset").disabled`),
+		v.fills(`[name="number"]`, "1"), v.fills(`[name="cents"]`, "5"), v.chooses(`[name="kind"]`, "voucher"),
+		v.fills(`[name="code"]`, "TEA-2026"), v.fills(`[name="worth"]`, "5"), v.clicks(publishes),
+		v.sees(".response .status", "202"))
 }
 
 func (v *visit) startPayments() error {
