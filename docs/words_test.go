@@ -14,7 +14,7 @@ const (
 	usualWords    = 650
 	decisionWords = 350
 	recipeWords   = 450
-	allWords      = 47_500
+	allWords      = 48_300
 )
 
 // wordBudgets are the pages that may be longer than usual: references, and the two that are read from start to end.
@@ -26,7 +26,7 @@ var wordBudgets = map[string]int{
 	"docs/ARCHITECTURE.md":            1660,
 	"docs/reference/command.md":       1250,
 	"docs/understand/comparison.md":   1050,
-	"docs/reference/configuration.md": 2600,
+	"docs/reference/configuration.md": 2700,
 	"docs/reference/errors.md":        840,
 	"docs/guides/size.md":             800,
 	"docs/guides/events.md":           1285,

@@ -232,3 +232,16 @@ func (s *streamWriter) Write(piece []byte) (int, error) {
 	_ = s.connection.SetWriteDeadline(time.Time{}) // by HTTP/2 it would end a stream that is idle
 	return n, err
 }
+
+// handlerWriter writes each piece of a response to the client at once, and gives each a time of its own.
+type handlerWriter struct {
+	http.ResponseWriter
+
+	client *streamWriter
+}
+
+// Write writes a piece.
+func (h *handlerWriter) Write(piece []byte) (int, error) { return h.client.Write(piece) }
+
+// Flush does nothing: nothing waits.
+func (*handlerWriter) Flush() {}
