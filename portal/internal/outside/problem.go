@@ -214,3 +214,20 @@ func DetailOf(err error) string {
 	}
 	return err.Error()
 }
+
+// Visible returns an error as clients may see it: of an internal one, see [bus.IsInternal], only who failed and how.
+func Visible(err error) *bus.Error {
+	failed := &bus.Error{Status: bus.StatusOf(err), Detail: err.Error()}
+	if known, ok := errors.AsType[*bus.Error](err); ok {
+		copied := *known // errors may be shared
+		failed = &copied
+	}
+	if !bus.IsInternal(err) {
+		return failed
+	}
+	return &bus.Error{
+		Status: failed.Status, Detail: Withheld(failed.Status, failed.MsgID), Host: failed.Host, ID: failed.ID,
+		MsgID: failed.MsgID, TraceID: failed.TraceID, Path: failed.Path, Executed: failed.Executed,
+		RetryAfter: failed.RetryAfter,
+	}
+}
