@@ -231,3 +231,20 @@ func Visible(err error) *bus.Error {
 		RetryAfter: failed.RetryAfter,
 	}
 }
+
+// Problem returns an error as the document of a problem, as [bus.WriteError] writes it.
+func Problem(r *http.Request, err error) []byte {
+	written := problemWriter{header: make(http.Header)}
+	bus.WriteError(&written, r, err)
+	return written.Bytes()
+}
+
+// problemWriter keeps the body of a response.
+type problemWriter struct {
+	bytes.Buffer
+
+	header http.Header
+}
+
+func (p *problemWriter) Header() http.Header { return p.header }
+func (*problemWriter) WriteHeader(int)       {}
