@@ -271,7 +271,7 @@ func TestTools_Problems(t *testing.T) {
 		{"payments_pay", `{"cents":900,"currency":"EUR","by":{"kind":"voucher","code":"TEA-2026","worth":1}}`,
 			"402 Payment Required, declined: ", `"type":"declined"`},
 		{"payments_pay", `[]`, "400 Bad Request: the arguments are not one JSON object", `"executed":"no"`},
-		{"payments_pay", `{"cents":` + strings.Repeat("[", 9000) + strings.Repeat("]", 9000) + "}", "400 Bad Request", ""},
+		{"payments_pay", `{"cents":` + strings.Repeat("[", 900) + strings.Repeat("]", 900) + "}", "400 Bad Request", ""},
 		{"products_read", `{"id":7}`, "404 Not Found: no product", `"instance":"/products.example/products/7"`},
 		{"products_read", `{}`, "422 Unprocessable Entity: id (path): is missing", `"executed":"no"`},
 		{"products_read", `{"id":".."}`, `422 Unprocessable Entity: id (path): ".." cannot be in a path`, ""},
