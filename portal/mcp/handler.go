@@ -59,7 +59,8 @@ type requestKey struct{}
 func (t *tools) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	private := &privateWriter{ResponseWriter: w}
 	if t.config.tokenRequired && bus.ActorOf(r.Context()) == "" {
-		bus.WriteError(private, r, bus.Errorf(http.StatusUnauthorized, "the tools need a token: send Authorization: Bearer …"))
+		bus.WriteError(private, r, bus.Errorf(http.StatusUnauthorized,
+			"the tools need a token: send Authorization: Bearer …"))
 		return
 	}
 	t.sdk.ServeHTTP(private, r.WithContext(context.WithValue(r.Context(), requestKey{}, r.Context())))
@@ -104,10 +105,6 @@ func (t *tools) dispatch(next sdk.MethodHandler) sdk.MethodHandler {
 			return t.list(ctx)
 		case *sdk.CallToolRequest:
 			return t.call(ctx, request)
-		}
-		if method == "subscriptions/listen" {
-			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound,
-				Message: "nothing is announced here: list the tools again from time to time"}
 		}
 		return next(ctx, method, request)
 	}

@@ -422,7 +422,7 @@ func TestTools_StreamEnds(t *testing.T) {
 		require.NoError(t, bus.Serve(a.connect("counter.example"), service))
 		_, _, structured := a.open(nil).call(test.name, test.arguments)
 		assert.Contains(t, structured, test.want)
-		<-service.ended
+		assert.ErrorIs(t, <-service.ended, context.Canceled)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
@@ -120,10 +119,10 @@ func (t *tool) checkNames(args arguments) error {
 func (t *tool) pathOf(args arguments, used map[string]bool) (string, error) {
 	segments := strings.Split(t.path, "/")
 	for i, segment := range segments {
-		name, isArgument := strings.CutPrefix(segment, "{")
-		if name, isArgument = strings.CutSuffix(name, "}"); !isArgument {
+		if !strings.HasPrefix(segment, "{") || !strings.HasSuffix(segment, "}") {
 			continue
 		}
+		name := segment[1 : len(segment)-1]
 		used[name] = true
 		if isAbsent(args[name]) {
 			return "", bus.Errorf(http.StatusUnprocessableEntity, "%s (path): is missing", name)
@@ -205,7 +204,8 @@ func calledBy(raw json.RawMessage) (name string, args json.RawMessage, err error
 		Arguments json.RawMessage `json:"arguments"`
 	}
 	if err := strictjson.Unmarshal(raw, &called); err != nil || called.Name == "" {
-		return "", nil, fmt.Errorf("%s takes the name of a tool, and its arguments as one JSON object", callName)
+		return "", nil, bus.Errorf(http.StatusBadRequest, "%s takes the name of a tool, and its arguments as one JSON object",
+			callName)
 	}
 	return called.Name, called.Arguments, nil
 }

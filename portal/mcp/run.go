@@ -21,7 +21,8 @@ import (
 )
 
 // run calls the function of a tool as the caller.
-func (t *tools) run(ctx context.Context, of *tool, raw json.RawMessage, asked *sdk.CallToolRequest) *sdk.CallToolResult {
+func (t *tools) run(ctx context.Context, of *tool, raw json.RawMessage,
+	asked *sdk.CallToolRequest) *sdk.CallToolResult {
 	args, err := parseArguments(raw)
 	if err != nil {
 		return refusal("/"+of.host+of.path, err)
@@ -108,7 +109,8 @@ func (t *tools) collect(ctx context.Context, request *http.Request, response *ht
 			c.count, c.elements.String())})
 		return failed
 	}
-	return structured(fmt.Appendf(nil, `{%q:[%s],%q:%t}`, elementsMember, c.elements.String(), truncatedMember, c.truncated))
+	return structured(fmt.Appendf(nil, `{%q:[%s],%q:%t}`, elementsMember, c.elements.Bytes(), truncatedMember,
+		c.truncated))
 }
 
 // read reads the elements of a stream of lines.
