@@ -14,7 +14,7 @@ const (
 	usualWords    = 650
 	decisionWords = 350
 	recipeWords   = 450
-	allWords      = 48_300
+	allWords      = 48_350
 )
 
 // wordBudgets are the pages that may be longer than usual: references, and the two that are read from start to end.
@@ -33,7 +33,7 @@ var wordBudgets = map[string]int{
 	"docs/reference/limits.md":        1_240,
 	"docs/guides/operations.md":       1000,
 	"docs/understand/promises.md":     700,
-	"docs/guides/service.md":          1510,
+	"docs/guides/service.md":          1530,
 	"docs/guides/types.md":            800,
 	"docs/reference/telemetry.md":     1300,
 	"docs/understand/threats.md":      1510,

@@ -223,10 +223,14 @@ func TestTools_Described(t *testing.T) {
 				"kind":{"type":"string","const":"voucher"},
 				"code":{"type":"string","minLength":4,"examples":["TEA-2026"]},
 				"worth":{"type":"integer","format":"int64","minimum":1}}}}}`, jsonOf(t, pay.InputSchema))
+	receipts := a.open(nil).tool("payments_receipts")
+	assert.Equal(t, "Look at receipts", receipts.Title)
+	assert.JSONEq(t, `{"readOnlyHint":true,"destructiveHint":false,"idempotentHint":false,"openWorldHint":true}`,
+		jsonOf(t, receipts.Annotations))
 	assert.Contains(t, jsonOf(t, pay.OutputSchema), `"receipt":{"$ref":"#/$defs/Receipt"}`)
 }
 
-// TestTools_REST holds that arguments get to their places in the path, the query and the body, and what methods promise.
+// TestTools_REST holds that arguments get to their places in the path, the query and the body, and the hints.
 func TestTools_REST(t *testing.T) {
 	t.Parallel()
 	a := newAgents(t)

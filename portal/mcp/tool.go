@@ -96,6 +96,9 @@ func (p *toolPlan) define(t *tool) {
 
 // title names the tool for people: "Pay of payments.example".
 func (t *tool) title() string {
+	if own := t.operation.Tool; own != nil && own.Title != "" {
+		return own.Title
+	}
 	name := strings.ReplaceAll(t.id(), "_", " ")
 	first, size := utf8.DecodeRuneInString(name)
 	return string(unicode.ToUpper(first)) + name[size:] + " of " + t.host
@@ -124,7 +127,8 @@ func (t *tool) summary() string {
 	return strings.TrimSuffix(line, ".")
 }
 
-// annotations say what the HTTP method promises (RFC 9110, 9.2). What it does not is the default of the protocol.
+// annotations say what the HTTP method promises (RFC 9110, 9.2), unless the function says more. What neither does is
+// the default of the protocol.
 func (t *tool) annotations() *sdk.ToolAnnotations {
 	destructive, open := true, true
 	hints := &sdk.ToolAnnotations{DestructiveHint: &destructive, OpenWorldHint: &open}
@@ -134,6 +138,15 @@ func (t *tool) annotations() *sdk.ToolAnnotations {
 	case http.MethodPut, http.MethodDelete:
 		hints.IdempotentHint = true
 	}
+	own := t.operation.Tool
+	if own == nil {
+		return hints
+	}
+	if own.ReadOnly != nil {
+		hints.ReadOnlyHint, destructive = *own.ReadOnly, !*own.ReadOnly
+	}
+	destructive, open = *cmp.Or(own.Destructive, &destructive), *cmp.Or(own.OpenWorld, &open)
+	hints.IdempotentHint = *cmp.Or(own.Idempotent, &hints.IdempotentHint)
 	return hints
 }
 

@@ -32,7 +32,8 @@ func newToolset(document *openapi.Document, config *config) *toolset {
 			continue
 		}
 		for method, operation := range document.Paths[path].Operations() {
-			if operation.Description != "" && !operation.IsWeb() {
+			isHidden := operation.Tool != nil && operation.Tool.Hidden
+			if operation.Description != "" && !operation.IsWeb() && !isHidden {
 				s.tools = append(s.tools, &tool{host: host, method: method, path: "/" + rest, operation: operation,
 					components: document.Components.Schemas})
 			}
@@ -96,6 +97,9 @@ func distinct(candidates [][]string) []string {
 // that is made of the address.
 func (t *tool) candidates() (all []string) {
 	labels := strings.Split(t.host, ".")
+	if own := t.operation.Tool; own != nil && own.Name != "" {
+		all = append(all, t.fitting(own.Name))
+	}
 	for i := range labels {
 		all = append(all, t.fitting(strings.Join(labels[:i+1], "_")+"_"+t.id()))
 	}
