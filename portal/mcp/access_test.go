@@ -194,9 +194,10 @@ func (f foreign) document(t testing.TB, host string) string {
 	return string(text)
 }
 
-func (a *agents) serveForeign(f foreign) {
+func (a *agents) serveForeign(t *testing.T, f foreign) {
+	t.Helper()
 	for _, host := range f.hosts {
-		portaltest.NewForeignInstance(a.t, a.bus, host).Tells("/openapi.json", f.document(a.t, host))
+		portaltest.NewForeignInstance(t, a.bus, host).Tells("/openapi.json", f.document(t, host))
 	}
 }
 
@@ -205,7 +206,7 @@ func TestTools_Many(t *testing.T) {
 	t.Parallel()
 	a := newAgents(t)
 	require.NoError(t, payrollsvc.Serve(a.connect("payroll.example")))
-	a.serveForeign(foreign{hosts: []string{"a.example", "b.example", "c.example", "d.example"}, count: 250})
+	a.serveForeign(t, foreign{hosts: []string{"a.example", "b.example", "c.example", "d.example"}, count: 250})
 	boss := a.open(claims.Claims{"roles": []string{"hr"}, "level": 3})
 	assert.Equal(t, "find describe call", boss.names())
 	listed, err := boss.ListTools(t.Context(), nil)
@@ -246,7 +247,7 @@ func TestTools_Names(t *testing.T) {
 	t.Parallel()
 	a := newAgents(t)
 	long := strings.Repeat("long", 15) + "er"
-	a.serveForeign(foreign{hosts: []string{"shop.example", "other.example", "shop.test", "shop-a.example", "shop.a.example",
+	a.serveForeign(t, foreign{hosts: []string{"shop.example", "other.example", "shop.test", "shop-a.example", "shop.a.example",
 		long + ".example"}, count: 1})
 	opened := a.open(nil)
 	names := strings.Fields(opened.names())

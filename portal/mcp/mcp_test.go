@@ -34,13 +34,13 @@ const testTimeout = time.Minute
 
 // agents is a bus with a portal and an ingress, at which agents have tools.
 type agents struct {
-	t      *testing.T
+	t      testing.TB
 	bus    *bustest.Bus
 	issuer *bustest.Issuer
 	server *httptest.Server
 }
 
-func newAgents(t *testing.T, options ...mcp.Option) *agents {
+func newAgents(t testing.TB, options ...mcp.Option) *agents {
 	t.Helper()
 	a := &agents{t: t, issuer: bustest.NewIssuer(t), bus: bustest.New(t)}
 	require.NoError(t, portal.Register(a.connect("portal")))
@@ -75,7 +75,7 @@ func (a *agents) connect(host string) *bus.Conn { return a.bus.Connect(host, a.i
 type agent struct {
 	*sdk.ClientSession
 
-	t        *testing.T
+	t        testing.TB
 	progress chan *sdk.ProgressNotificationParams
 }
 
@@ -164,7 +164,7 @@ func textOf(result *sdk.CallToolResult) string {
 	return strings.Join(texts, "\n")
 }
 
-func jsonOf(t *testing.T, value any) string {
+func jsonOf(t testing.TB, value any) string {
 	t.Helper()
 	text, err := json.Marshal(value)
 	require.NoError(t, err)
@@ -428,6 +428,18 @@ func TestTools_StreamEnds(t *testing.T) {
 		assert.Contains(t, structured, test.want)
 		assert.ErrorIs(t, <-service.ended, context.Canceled)
 	}
+}
+
+// TestTools_TimeBudget holds that a client may ask for less time.
+func TestTools_TimeBudget(t *testing.T) {
+	t.Parallel()
+	a := newAgents(t)
+	a.server = a.serve(nil, ingress.WithTimeBudget(time.Millisecond))
+	service := newCounter()
+	require.NoError(t, bus.Serve(a.connect("counter.example"), service))
+	result, text, _ := a.open(nil).call("counter_sleep", `{}`)
+	assert.True(t, result.IsError)
+	assert.Contains(t, text, "504 Gateway Timeout")
 }
 
 // TestTools_Cancelled holds that a client that leaves ends the call.
