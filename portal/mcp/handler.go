@@ -161,6 +161,7 @@ func (t *tools) call(ctx context.Context, request *sdk.CallToolRequest) (sdk.Res
 func (t *tools) of(ctx context.Context) (*toolset, error) {
 	known, err := t.callers.Of(bus.ActorOf(ctx)).tools.Read(ctx)
 	if err != nil {
+		t.log(err, "tools failed")
 		return nil, internalError(outside.Visible(err))
 	}
 	return known, nil

@@ -356,6 +356,9 @@ func (c *counter) Sleep(ctx context.Context) error {
 	return ctx.Err()
 }
 
+// Break fails with what no client may see.
+func (*counter) Break() error { return errors.New("the password is 4711") }
+
 // Fail streams one number, and fails.
 func (*counter) Fail() iter.Seq2[int, error] {
 	return func(yield func(int, error) bool) {
@@ -428,6 +431,17 @@ func TestTools_StreamEnds(t *testing.T) {
 		assert.Contains(t, structured, test.want)
 		assert.ErrorIs(t, <-service.ended, context.Canceled)
 	}
+}
+
+// TestTools_Internal holds that a tool does not say what is inside of a service.
+func TestTools_Internal(t *testing.T) {
+	t.Parallel()
+	a := newAgents(t)
+	require.NoError(t, bus.Serve(a.connect("counter.example"), newCounter()))
+	result, text, structured := a.open(nil).call("counter_break", `{}`)
+	assert.True(t, result.IsError)
+	assert.Contains(t, text, "500 Internal Server Error: the reason is in the log of the service, at msgId ")
+	assert.NotContains(t, text+structured, "4711")
 }
 
 // TestTools_TimeBudget holds that a client may ask for less time.

@@ -166,13 +166,18 @@ func refusal(path string, err error) *sdk.CallToolResult {
 
 // failed is the result of a call that has no response, or not all of it.
 func (t *tools) failed(request *http.Request, err error) *sdk.CallToolResult {
-	if bus.IsInternal(err) {
-		logger := t.conn.Logger()
-		logger.Error().Err(err).Str("method", request.Method).Str("path", placeOf(request)).Msg("tool failed")
-	}
+	t.log(err, "tool failed")
 	failed := outside.Visible(err)
 	failed.Path = placeOf(request)
 	return problemResult(outside.Problem(request, failed))
+}
+
+// log logs an error that no client sees.
+func (t *tools) log(err error, message string) {
+	if bus.IsInternal(err) {
+		logger := t.conn.Logger()
+		logger.Error().Err(err).Msg(message)
+	}
 }
 
 // problem is the result of a call that a service has refused, or that has failed there.
