@@ -88,6 +88,8 @@ const importTable = `
 	portal/internal/portaltest: bus bus/bustest bus/claims bus/subject bus/wire portal/ingress
 	portal:             bus bus/wire bus/eventlog bus/subject bus/claims bus/metrics portal/internal/outside
 		portal/internal/plane restmap/openapi restmap/openapi31 restmap/asyncapi restmap/tsclient restmap/openapi/compare
+	portal/mcp:         bus bus/subject bus/wire portal/internal/outside portal/internal/plane reflectapi/schema
+		reflectapi/similar reflectapi/strictjson restmap restmap/jsonschema restmap/openapi
 	msgsvc:             bus
 	benchmarks/child:   bus/broker
 	benchmarks/latency:
@@ -134,7 +136,10 @@ const neverCompiled = `
 		restmap/asyncapi
 	bus/eventlog:       github.com/nats-io/nats-server github.com/spf13
 	portal/ingress:     github.com/nats-io/nats-server github.com/spf13 go.uber.org/mock github.com/golang/mock mocks
+		github.com/modelcontextprotocol
 	portal:             github.com/nats-io/nats-server github.com/spf13 go.uber.org/mock github.com/golang/mock mocks
+		github.com/modelcontextprotocol
+	portal/mcp:         github.com/nats-io/nats-server github.com/spf13 go.uber.org/mock github.com/golang/mock mocks
 	msgsvc:             github.com/nats-io/nats-server github.com/spf13 go.uber.org/mock github.com/golang/mock mocks
 	bus/cmd/busline:    github.com/nats-io/nats-server go.uber.org/mock github.com/golang/mock mocks portal
 `

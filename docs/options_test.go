@@ -42,6 +42,7 @@ var optionTables = []optionTable{
 	{"options of telemetry", "bus/otelbus", map[string]string{"Option": ""}},
 	{"options of the ingress", "portal/ingress", map[string]string{"Option": "`New`", "ServerOption": "`Listen`"}},
 	{"options of the portal", "portal", map[string]string{"RegisterOption": ""}},
+	{"options of the tools", "portal/mcp", map[string]string{"Option": ""}},
 	{"options of the broker", "bus/broker", map[string]string{"Option": ""}},
 	{"options of msgsvc", "msgsvc", map[string]string{"Option": ""}},
 }

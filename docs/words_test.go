@@ -14,26 +14,26 @@ const (
 	usualWords    = 650
 	decisionWords = 350
 	recipeWords   = 450
-	allWords      = 47_600
+	allWords      = 48_500
 )
 
 // wordBudgets are the pages that may be longer than usual: references, and the two that are read from start to end.
 var wordBudgets = map[string]int{
 	"README.md":                       900,
-	"CHANGELOG.md":                    900,
+	"CHANGELOG.md":                    920,
 	"benchmarks/README.md":            3_800,
 	"benchmarks/faults.md":            790,
 	"docs/ARCHITECTURE.md":            1660,
 	"docs/reference/command.md":       1250,
 	"docs/understand/comparison.md":   1050,
-	"docs/reference/configuration.md": 2600,
+	"docs/reference/configuration.md": 2850,
 	"docs/reference/errors.md":        840,
 	"docs/guides/size.md":             800,
 	"docs/guides/events.md":           1285,
 	"docs/reference/limits.md":        1_240,
 	"docs/guides/operations.md":       1000,
 	"docs/understand/promises.md":     700,
-	"docs/guides/service.md":          1510,
+	"docs/guides/service.md":          1530,
 	"docs/guides/types.md":            800,
 	"docs/reference/telemetry.md":     1300,
 	"docs/understand/threats.md":      1510,

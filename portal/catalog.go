@@ -7,7 +7,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -29,16 +28,12 @@ import (
 // gathered while the reader waits, if there is none that recent.
 const maxAge = 2 * time.Second
 
-// catalogAge is how long a catalog is kept after the last request of its caller. The page asks every 4 s.
-const catalogAge = 20 * time.Second
-
 // catalog holds what one caller may see of the bus. However many readers it has, it gathers one snapshot at a time.
 type catalog struct {
 	conn      *bus.Conn
 	token     string // of the caller, "" for an anonymous one
 	timeouts  timeouts
 	discovery *discovery
-	used      time.Time // protected by the lock of catalogs
 
 	snapshots plane.Shared[*snapshot]
 	events    plane.Shared[*eventsDocument]
@@ -65,57 +60,17 @@ func newCatalog(conn *bus.Conn, config *portalConfig, known *discovery, token st
 // read returns a snapshot that is at most 2 s old.
 func (c *catalog) read(ctx context.Context) (*snapshot, error) { return c.snapshots.Read(ctx) }
 
-// maxCatalogs bounds how many callers have a catalog at a time.
-const maxCatalogs = 128
-
-// catalogs has a catalog for each caller, by token, so that callers with different rights never share one. Catalogs
-// that are not used are forgotten.
+// catalogs has a catalog for each caller.
 type catalogs struct {
-	conn      *bus.Conn
-	config    *portalConfig
-	discovery *discovery // shared, as all callers see the same instances
+	plane.Callers[*catalog]
 
-	mu      sync.Mutex // protects all fields below
-	byToken map[string]*catalog
-	swept   time.Time
+	discovery *discovery // shared, as all callers see the same instances
 }
 
 func newCatalogs(conn *bus.Conn, config *portalConfig) *catalogs {
-	return &catalogs{conn: conn, config: config, discovery: newDiscovery(conn, config), byToken: make(map[string]*catalog)}
-}
-
-// of returns the catalog of a caller, "" for an anonymous one. If there are too many, any other except the anonymous
-// one is evicted.
-func (c *catalogs) of(token string) *catalog {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	now := c.config.now()
-	c.sweepLocked(now)
-	if known := c.byToken[token]; known != nil {
-		known.used = now
-		return known
-	}
-	for other := range c.byToken {
-		if len(c.byToken) < maxCatalogs {
-			break
-		}
-		if other != "" {
-			delete(c.byToken, other)
-		}
-	}
-	fresh := newCatalog(c.conn, c.config, c.discovery, token)
-	fresh.used = now
-	c.byToken[token] = fresh
-	return fresh
-}
-
-// sweepLocked forgets catalogs that are not used any more, from time to time.
-func (c *catalogs) sweepLocked(now time.Time) {
-	if now.Sub(c.swept) < maxAge {
-		return
-	}
-	c.swept = now
-	maps.DeleteFunc(c.byToken, func(_ string, of *catalog) bool { return now.Sub(of.used) > catalogAge })
+	known := newDiscovery(conn, config)
+	return &catalogs{discovery: known, Callers: plane.Callers[*catalog]{Now: config.now,
+		Make: func(token string) *catalog { return newCatalog(conn, config, known, token) }}}
 }
 
 // maxVersion is the largest length in bytes of an instance's version that is shown.

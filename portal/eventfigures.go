@@ -97,7 +97,7 @@ func lookAtLogs(ctx context.Context, conn *bus.Conn, at time.Time) *eventLook {
 
 // ServeHTTP serves the figures of the events that the caller may see, as JSON.
 func (f *eventFigures) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	catalog := f.catalogs.of(bus.ActorOf(r.Context()))
+	catalog := f.catalogs.Of(bus.ActorOf(r.Context()))
 	described, err := catalog.events.Read(r.Context())
 	if err != nil {
 		bus.WriteError(w, r, err)

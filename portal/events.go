@@ -17,7 +17,7 @@ type eventsHandler struct{ catalogs *catalogs }
 
 // ServeHTTP serves the document as JSON.
 func (h *eventsHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	catalog := h.catalogs.of(bus.ActorOf(r.Context()))
+	catalog := h.catalogs.Of(bus.ActorOf(r.Context()))
 	document, err := catalog.events.Read(r.Context())
 	if err != nil {
 		bus.WriteError(w, r, err)

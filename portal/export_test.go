@@ -54,13 +54,13 @@ func NewCatalogs(now func() time.Time) *Catalogs {
 }
 
 // Read notes that the catalog of a caller is the one that was read.
-func (c *Catalogs) Read(token string) { c.read[c.all.of(token)] = true }
+func (c *Catalogs) Read(token string) { c.read[c.all.Of(token)] = true }
 
 // Filled reports whether the catalog of a caller is one that was read.
-func (c *Catalogs) Filled(token string) bool { return c.read[c.all.of(token)] }
+func (c *Catalogs) Filled(token string) bool { return c.read[c.all.Of(token)] }
 
 // Count returns the number of catalogs.
-func (c *Catalogs) Count() int { return len(c.all.byToken) }
+func (c *Catalogs) Count() int { return c.all.Count() }
 
 // LiveOf returns what is shown, look after look, of one instance that answers in this way, to a caller who may call its
 // Add.

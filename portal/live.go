@@ -76,7 +76,7 @@ func (l *live) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		bus.WriteError(w, r, err)
 		return
 	}
-	catalog := l.catalogs.of(token)
+	catalog := l.catalogs.Of(token)
 	described, err := catalog.snapshots.ReadSoon(r.Context())
 	if err != nil {
 		bus.WriteError(w, r, err)
@@ -98,7 +98,7 @@ func (l *live) viewer(token string) *viewer {
 	known := l.viewers[token]
 	if known == nil {
 		for other, of := range l.viewers {
-			if len(l.viewers) >= maxCatalogs || now.Sub(of.used) > viewerAge {
+			if len(l.viewers) >= plane.MaxCallers || now.Sub(of.used) > viewerAge {
 				delete(l.viewers, other)
 			}
 		}

@@ -195,7 +195,7 @@ func (h *documentHandler) document(r *http.Request) ([]byte, error) {
 	if err != nil {
 		return nil, bus.Errorf(http.StatusBadRequest, "%w", err)
 	}
-	catalog := h.catalogs.of(bus.ActorOf(r.Context()))
+	catalog := h.catalogs.Of(bus.ActorOf(r.Context()))
 	current, err := catalog.read(r.Context())
 	switch {
 	case err != nil:
@@ -234,7 +234,7 @@ func (h *clientHandler) generate(r *http.Request) ([]byte, error) {
 	if err != nil {
 		return nil, bus.Errorf(http.StatusBadRequest, "%w", err)
 	}
-	catalog := h.catalogs.of(bus.ActorOf(r.Context()))
+	catalog := h.catalogs.Of(bus.ActorOf(r.Context()))
 	current, err := catalog.read(r.Context())
 	if err != nil {
 		return nil, err
@@ -300,7 +300,7 @@ type instancesHandler struct{ catalogs *catalogs }
 
 // ServeHTTP serves an [instanceList] as JSON. It is as recent as the document.
 func (h *instancesHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	catalog := h.catalogs.of(bus.ActorOf(r.Context()))
+	catalog := h.catalogs.Of(bus.ActorOf(r.Context()))
 	current, err := catalog.read(r.Context())
 	if err != nil {
 		bus.WriteError(w, r, err)

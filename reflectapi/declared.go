@@ -6,6 +6,7 @@ import (
 	"go/ast"
 	"net/url"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,6 +31,8 @@ type Declared struct {
 	// of an event: the argument that orders it, as those with equal keys are handled in order; "" for none
 	Key string
 
+	Tool *Tool // what agents are told; nil leaves it to the name and the HTTP method
+
 	Form []FormField // of a web method: the fields and files of the form that it reads
 
 	OneOf *OneOf // of an interface that is a union; nil for any other
@@ -43,6 +46,18 @@ type Problem struct {
 	Type        string       // URI reference: "out-of-stock"
 	DetailsName string       // Go type of the details as written; "" if there are none
 	Details     reflect.Type // nil if there are none, or if only source is available
+}
+
+// Tool is what agents are told of a method that is a tool for them. What is absent is left to the name and the HTTP
+// method.
+type Tool struct {
+	Name        string `json:"name,omitempty"`  // "pay"
+	Title       string `json:"title,omitempty"` // "Take a payment"
+	Hidden      bool   `json:"hidden,omitempty"`
+	ReadOnly    *bool  `json:"readOnly,omitempty"`
+	Destructive *bool  `json:"destructive,omitempty"`
+	Idempotent  *bool  `json:"idempotent,omitempty"`
+	OpenWorld   *bool  `json:"openWorld,omitempty"` // it deals with what is outside of the bus
 }
 
 // OneOf are the variants of a union, as source declares them.
@@ -206,6 +221,61 @@ func (d *Declared) readOneOf(words []string, _ string) error {
 	}
 	return nil
 }
+
+// toolName is what the name of a tool may be.
+var toolName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+
+func (d *Declared) readTool(words []string, text string) error {
+	if len(words) == 0 {
+		return errMisfit
+	}
+	d.Tool = new(Tool)
+	for text != "" {
+		word, rest, _ := strings.Cut(text, " ")
+		key, value, assigned := strings.Cut(word, "=")
+		if strings.HasPrefix(value, `"`) {
+			quoted, err := strconv.QuotedPrefix(text[len(key)+1:])
+			if err != nil {
+				return fmt.Errorf("the value of %s has no end: close its quotation mark", key)
+			}
+			value, _ = strconv.Unquote(quoted)
+			rest = text[len(key)+1+len(quoted):]
+		}
+		if err := d.Tool.set(key, value, assigned); err != nil {
+			return err
+		}
+		text = strings.TrimSpace(rest)
+	}
+	if is(d.Tool.ReadOnly) && is(d.Tool.Destructive) {
+		return errors.New("is both readOnly and destructive")
+	}
+	return nil
+}
+
+// set sets one member.
+func (t *Tool) set(key, value string, assigned bool) error {
+	hints := map[string]**bool{"readOnly": &t.ReadOnly, "destructive": &t.Destructive, "idempotent": &t.Idempotent,
+		"openWorld": &t.OpenWorld}
+	switch hint := hints[key]; {
+	case key == "name" && !toolName.MatchString(value):
+		return fmt.Errorf("has the name %q: use 1 to 64 letters, digits, _ and -", value)
+	case key == "name":
+		t.Name = value
+	case key == "title" && value != "":
+		t.Title = value
+	case key == "hidden" && !assigned:
+		t.Hidden = true
+	case hint != nil && (!assigned || value == "true" || value == "false"):
+		says := value != "false"
+		*hint = &says
+	default:
+		return errMisfit
+	}
+	return nil
+}
+
+// is reports whether a hint is there, and true.
+func is(hint *bool) bool { return hint != nil && *hint }
 
 func (d *Declared) readField(words []string, text string) error {
 	if len(words) < 2 {

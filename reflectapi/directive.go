@@ -23,6 +23,7 @@ import (
 //		//busline:arg reason maxLength=200 default=none why the order is cancelled
 //		//busline:status 202
 //		//busline:problem 409 too-late TooLate
+//		//busline:tool idempotent openWorld=false
 //		Cancel(ctx context.Context, id int, reason string) error
 //	}
 //
@@ -57,6 +58,7 @@ const (
 	KeyDirective      = DirectivePrefix + "key"
 	FieldDirective    = DirectivePrefix + "field"
 	OneOfDirective    = DirectivePrefix + "oneOf"
+	ToolDirective     = DirectivePrefix + "tool"
 	ClientDirective   = DirectivePrefix + "client"
 )
 
@@ -90,6 +92,8 @@ func Directives() []Directive {
 			"title string required maxLength=80 title of the page", false, OfWebMethod, (*Declared).readField},
 		{OneOfDirective, "the member that tells variants apart, and the variants with their types",
 			"kind card=Card transfer=Transfer", false, OfUnion, (*Declared).readOneOf},
+		{ToolDirective, "hidden, a name, a title or what the tool does",
+			`name=cancel title="Cancel an order" idempotent`, true, OfCall, (*Declared).readTool},
 		{ClientDirective, "the type of the client, and the port of its host", "", true, OfInterface | OfEventInterface,
 			(*Declared).readClient},
 	}

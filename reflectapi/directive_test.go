@@ -86,6 +86,40 @@ func TestDirectives_InEmbeddedSource(t *testing.T) {
 		"\t// Send sends.\n\t//\n\t//busline:arg\tid\tminimum=1 of the letter"))
 }
 
+// TestDirectives_Tool holds what is declared for agents.
+func TestDirectives_Tool(t *testing.T) {
+	t.Parallel()
+	read := func(directive string) (*reflectapi.Tool, error) {
+		text := "package reflectapi_test\n\ntype sender interface {\n" + directive + "\n\tSend(id int) error\n}\n"
+		service, err := reflectapi.DescribeAs(reflect.TypeFor[sender](), mailbox{},
+			reflectapi.SourceFS(fstest.MapFS{"api.go": {Data: []byte(text)}}))
+		if err != nil {
+			return nil, err
+		}
+		return service.Methods[0].Declared.Tool, nil
+	}
+	yes, no := true, false
+	got, err := read(`//busline:tool name=send_it title="Send \"it\"" idempotent destructive=false openWorld=true`)
+	require.NoError(t, err)
+	assert.Equal(t, &reflectapi.Tool{Name: "send_it", Title: `Send "it"`, Idempotent: &yes, Destructive: &no,
+		OpenWorld: &yes}, got)
+	got, err = read("//busline:tool hidden")
+	require.NoError(t, err)
+	assert.Equal(t, &reflectapi.Tool{Hidden: true}, got)
+	for directive, want := range map[string]string{
+		"//busline:tool":                      "write hidden, a name, a title or what the tool does, as in //busline:tool name=",
+		"//busline:tool secret":               `its comment has "//busline:tool secret": write hidden, a name, a title or`,
+		"//busline:tool idempotent=maybe":     "write hidden, a name",
+		"//busline:tool hidden=false":         "write hidden, a name",
+		"//busline:tool name=send.it":         `//busline:tool has the name "send.it": use 1 to 64 letters, digits, _ and -`,
+		"//busline:tool title=\"Send":         "the value of title has no end: close its quotation mark",
+		"//busline:tool readOnly destructive": "//busline:tool is both readOnly and destructive",
+	} {
+		_, err := read(directive)
+		assert.ErrorContains(t, err, want, directive)
+	}
+}
+
 type jotted interface{ Jot(id int) error }
 
 var _ = reflectapi.Register[jotted]("type jotted interface {\n\t// busline:arg id minimum=1\n\tJot(id int) error\n}")

@@ -14,6 +14,7 @@
 //	http://127.0.0.1:8080/payments.example/receipts                        a union, enums, and what may be missing; see examples/payments
 //	http://127.0.0.1:8080/orders.example/order?item=Tea&quantity=2         an order, an event that two services get; one of them refuses large ones
 //	http://127.0.0.1:8080/trouble.example/sleep?ms=100                     a slow call; what else can go wrong is there too
+//	http://127.0.0.1:8080/mcp                                              the functions as tools for agents; see docs/guides/mcp.md
 //	nats://127.0.0.1:4222                                                  the broker; go run ./examples/hello joins it
 //	ready http://127.0.0.1:8080
 //
@@ -41,6 +42,7 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/portal/ingress"
+	"github.com/busline/busline/portal/mcp"
 )
 
 // settings is what a test needs to change.
@@ -105,7 +107,12 @@ func (s *showcase) open(ctx context.Context, stdout io.Writer, with settings) (*
 	if err := s.visit(ctx, caller); err != nil {
 		return nil, err
 	}
-	handler, err := ingress.New(caller, ingress.WithEvents("orders.example/*", "payments.example/*"))
+	tools, err := mcp.New(caller)
+	if err != nil {
+		return nil, err
+	}
+	handler, err := ingress.New(caller, ingress.WithEvents("orders.example/*", "payments.example/*"),
+		ingress.WithHandler("/mcp", tools))
 	if err != nil {
 		return nil, err
 	}

@@ -6,9 +6,11 @@ import (
 	"net/http"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/nats-io/nats.go"
 )
 
@@ -111,12 +113,48 @@ func TestPrints(t *testing.T) {
 		if url == show.brokerURL {
 			continue
 		}
-		if status, answer := ask(t, "GET", url, "", ""); status != 200 {
+		want := http.StatusOK
+		if url == show.baseURL+"/mcp" { // takes POST alone; see TestTools
+			want = http.StatusMethodNotAllowed
+		}
+		if status, answer := ask(t, "GET", url, "", ""); status != want {
 			t.Errorf("%s answers %d %s", url, status, answer)
 		}
 	}
-	if len(show.lines) != 10 {
-		t.Errorf("%d lines, want 10:\n%s", len(show.lines), strings.Join(show.lines, "\n"))
+	if len(show.lines) != 11 {
+		t.Errorf("%d lines, want 11:\n%s", len(show.lines), strings.Join(show.lines, "\n"))
+	}
+}
+
+// TestTools lists and calls the tools of the showcase as an agent does.
+func TestTools(t *testing.T) {
+	t.Parallel()
+	show := start(t, "")
+	client := mcp.NewClient(&mcp.Implementation{Name: "agent", Version: "1"}, nil)
+	session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: show.baseURL + "/mcp"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = session.Close() }()
+	listed, err := session.ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, each := range listed.Tools {
+		names = append(names, each.Name)
+	}
+	if !slices.Contains(names, "payments_pay") || !slices.Contains(names, "payroll_headcount") ||
+		slices.Contains(names, "payroll_raise") {
+		t.Errorf("the tools are %q", names)
+	}
+	result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "calculator_add",
+		Arguments: map[string]int{"x": 5, "y": 6}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sum, _ := result.StructuredContent.(map[string]any); sum["sum"] != 11.0 {
+		t.Errorf("the result is %v", result.StructuredContent)
 	}
 }
 

@@ -169,7 +169,7 @@ func (i *Handler) newEventStream(w http.ResponseWriter, r *http.Request, path st
 		return nil, err
 	}
 	var verified claims.Claims
-	if s.token, verified, err = i.actor(r, to); err != nil {
+	if s.token, verified, err = i.actor(r, to.Hostname()); err != nil {
 		return nil, err
 	}
 	s.expiry, s.listener = verified.Expiry(), i.config.eventClientOf(r, verified)

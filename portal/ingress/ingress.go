@@ -2,6 +2,7 @@ package ingress
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -93,6 +94,9 @@ func (i *Handler) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	path := "/" + strings.TrimPrefix(outside.SentPath(r.URL), "/") // http.StripPrefix may have removed the slash
+	if len(i.config.issuers) > 0 && !i.config.hasOwnTokens(path) {
+		w = &challengingWriter{ResponseWriter: w, metadata: i.baseURL(&from) + metadataPath + i.config.resourceOf(path)}
+	}
 	switch {
 	case leadsToPortal(path):
 		i.redirectToPortal(w, r, &from)
@@ -101,6 +105,10 @@ func (i *Handler) serve(w http.ResponseWriter, r *http.Request) {
 			"the ingress has no icon; the page of a service has to link to its own"))
 	case forOperators(path):
 		i.serveOperators(w, r, path)
+	case strings.HasPrefix(path, metadataPath) && len(i.config.issuers) > 0:
+		i.serveMetadata(w, r, path, &from)
+	case i.config.handlerOf(path) != nil:
+		i.serveHandler(w, r, &from, load, i.config.handlerOf(path))
 	case i.config.events != nil && namesEvent(path):
 		i.serveEvents(w, r, path)
 	default:
@@ -124,7 +132,7 @@ func (i *Handler) forward(w http.ResponseWriter, r *http.Request, path string, f
 		i.rejectRequest(w, r, err)
 		return
 	}
-	token, _, err := i.actor(r, to)
+	token, _, err := i.actor(r, to.Hostname())
 	if err != nil {
 		i.rejectRequest(w, r, err)
 		return
@@ -174,6 +182,27 @@ func (i *Handler) forward(w http.ResponseWriter, r *http.Request, path string, f
 	i.relay(w, r, response, load)
 }
 
+// serveMetadata says where clients can get tokens for the ingress, or for the path of a handler.
+func (i *Handler) serveMetadata(w http.ResponseWriter, r *http.Request, path string, from *forwarding) {
+	resource := strings.TrimPrefix(path, metadataPath)
+	if resource != i.config.resourceOf(resource) {
+		i.rejectRequest(w, r, bus.Errorf(http.StatusNotFound, "%.80q is not a resource of its own; %s is about all",
+			resource, metadataPath))
+		return
+	}
+	if !i.allowRead(w, r) {
+		return
+	}
+	text, err := json.Marshal(protectedResource{i.baseURL(from) + resource, i.config.issuers, []string{"header"}})
+	if err != nil {
+		i.rejectRequest(w, r, err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Access-Control-Allow-Origin", "*") // clients in browsers read it before they may call
+	_, _ = w.Write(text)                               // fails only if the client has gone
+}
+
 // request returns the request to send on the bus.
 func (i *Handler) request(ctx context.Context, r *http.Request, to *url.URL, body io.ReadCloser,
 	from *forwarding) *http.Request {
@@ -196,8 +225,8 @@ func (i *Handler) request(ctx context.Context, r *http.Request, to *url.URL, bod
 // actor returns the bearer token of a request and its claims, or "" if it has none. A malformed or invalid token is
 // always an error, never treated as absent. An Authorization header of another scheme is not an identity, and is passed
 // on like any other header; so is that for a service with tokens of its own.
-func (i *Handler) actor(r *http.Request, to *url.URL) (token string, verified claims.Claims, err error) {
-	if slices.Contains(i.config.ownTokens, to.Hostname()) {
+func (i *Handler) actor(r *http.Request, host string) (token string, verified claims.Claims, err error) {
+	if slices.Contains(i.config.ownTokens, host) {
 		return "", nil, nil
 	}
 	headers := r.Header.Values("Authorization")

@@ -354,6 +354,19 @@ func TestIngress_Options(t *testing.T) {
 		{ingress.WithOwnTokens("portal"),
 			"ingress.WithOwnTokens: the host portal is part of the bus, and takes its tokens: name hosts of services"},
 		{ingress.WithOwnTokens("all"), "ingress.WithOwnTokens: the host all is part of the bus"},
+		{ingress.WithHandler("/own", nil), `ingress.WithHandler: the handler of "/own" is nil`},
+		{ingress.WithHandler("/", http.NotFoundHandler()), `ingress.WithHandler: the ingress serves "/" itself`},
+		{ingress.WithHandler("/portal", http.NotFoundHandler()), `the ingress serves "/portal" itself: choose another`},
+		{ingress.WithHandler("/favicon.ico", http.NotFoundHandler()), "itself"},
+		{ingress.WithHandler("/-", http.NotFoundHandler()), "itself"},
+		{ingress.WithHandler("own", http.NotFoundHandler()), `"own" is not a path of one segment, such as /mcp`},
+		{ingress.WithHandler("/shop.example/own", http.NotFoundHandler()), "longer ones are those of services"},
+		{ingress.WithHandler("/.well-known", http.NotFoundHandler()), "is not a path"},
+		{ingress.WithHandler("/a b", http.NotFoundHandler()), "is not a path"},
+		{ingress.WithAuthorizationServers("login.example"),
+			`ingress.WithAuthorizationServers: "login.example" is not an issuer such as https://login.example.com`},
+		{ingress.WithAuthorizationServers("http://login.example"), "is not an issuer"},
+		{ingress.WithAuthorizationServers("https://login.example/?a=b"), "is not an issuer"},
 		{ingress.WithTimeBudget(0), "ingress.WithTimeBudget: 0s leaves no time for a call"},
 		{ingress.WithBodyLimit(-1), "ingress.WithBodyLimit: -1 bytes is below zero"},
 		{ingress.WithInFlightLimit(-1), "ingress.WithInFlightLimit: -1 bytes leave no room"},
@@ -364,6 +377,9 @@ func TestIngress_Options(t *testing.T) {
 		_, err := ingress.New(conn, test.option)
 		assert.ErrorContains(t, err, test.want)
 	}
+	own := ingress.WithHandler("/own", http.NotFoundHandler())
+	_, err := ingress.New(conn, own, own)
+	assert.ErrorContains(t, err, `ingress.WithHandler: "/own" has two handlers`)
 }
 
 // TestIngress_OwnTokens holds that a token reaches as a header only the services that the ingress names, as no actor.

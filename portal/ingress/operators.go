@@ -12,6 +12,7 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/metrics"
+	"github.com/busline/busline/bus/wire"
 	"github.com/busline/busline/portal/internal/outside"
 	"github.com/busline/busline/portal/internal/plane"
 )
@@ -105,6 +106,35 @@ func (i *Handler) allowRead(w http.ResponseWriter, r *http.Request) bool {
 	w.Header().Set("Allow", "GET, HEAD")
 	i.rejectRequest(w, r, bus.Errorf(http.StatusMethodNotAllowed, "only GET and HEAD are served here, not %s", r.Method))
 	return false
+}
+
+// serveHandler has a handler of the program serve a request, with the rules and limits of a call.
+func (i *Handler) serveHandler(w http.ResponseWriter, r *http.Request, from *forwarding, load *reservation,
+	handler http.Handler) {
+	token, _, err := i.actor(r, "")
+	if err != nil {
+		i.rejectRequest(w, r, err)
+		return
+	}
+	arriving := i.config.arriving(w, r)
+	defer arriving.finish()
+	body, err := i.config.readBody(arriving, r, load)
+	if err != nil {
+		i.rejectBody(w, r, err)
+		return
+	}
+	ctx, stop := i.untilClosed(bus.WithTimeBudget(bus.WithActor(r.Context(), token), i.config.budget(r)))
+	defer stop()
+	passed := r.WithContext(ctx)
+	passed.Header = filterRequestHeader(r.Header)
+	if token != "" {
+		passed.Header.Del("Authorization")
+	}
+	from.writeTo(passed.Header)
+	passed.Body, passed.ContentLength = wire.NewBody(body), int64(len(body))
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	client := &streamWriter{Writer: w, connection: http.NewResponseController(w), timeout: writeTimeout}
+	handler.ServeHTTP(&handlerWriter{ResponseWriter: w, client: client}, passed)
 }
 
 // Limits of scraping all instances.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/portal/internal/outside"
 )
@@ -120,6 +121,23 @@ func WithEventStreamLimit(streams int) Option {
 	return option(func(c *config) { c.eventStreams = streams })
 }
 
+// WithHandler serves a path such as "/mcp", of one segment, with a handler of the program instead of a service. What
+// holds for calls holds for the handler: the origins, the limits, which count the body of a request whole, and the
+// verification of the token, which is refused or passed on as that of the context, see [bus.ActorOf]. Calls with that
+// context have the time budget. The header has no token and no header of the bus, and the X-Forwarded headers are those
+// that services get. The context ends when the client leaves, and by [Handler.Close]. A path that is taken is an error
+// of [New]. Default: none.
+func WithHandler(path string, handler http.Handler) Option {
+	return option(func(c *config) { c.handlers = append(c.handlers, ownHandler{path, handler}) })
+}
+
+// WithAuthorizationServers names the issuers, such as "https://login.example.com", from which clients can get tokens
+// for the ingress. Each 401 names where that is said, below /.well-known/oauth-protected-resource (RFC 9728), for the
+// ingress as a whole and for each path of [WithHandler]. Default: none, and 401 only asks for a token.
+func WithAuthorizationServers(issuers ...string) Option {
+	return option(func(c *config) { c.issuers = slices.Clone(issuers) })
+}
+
 type serverOption func(*serverConfig)
 
 func (o serverOption) applyToServer(c *serverConfig) { o(c) }
@@ -185,6 +203,9 @@ type config struct {
 	bodyLimit  int64
 	inFlight   int64 // 0: the default
 
+	handlers []ownHandler
+	issuers  []string // of tokens, as URLs
+
 	events       openEvents // nil if port 417 is not open
 	eventStreams int        // at most
 }
@@ -202,7 +223,7 @@ func newConfig(options []Option) (*config, error) {
 	}
 	return config, errors.Join(
 		outside.CheckPorts("ingress.WithPorts", config.ports), config.parseProxies(), config.parseOrigins(),
-		config.validOwnTokens(), config.events.check(), config.validLimits())
+		config.validOwnTokens(), config.checkHandlers(), config.checkIssuers(), config.events.check(), config.validLimits())
 }
 
 func (c *config) parseProxies() error {
@@ -265,4 +286,107 @@ func (c *config) validLimits() error {
 			"lower ingress.WithBodyLimit too", c.inFlight, c.mostHeld())
 	}
 	return nil
+}
+
+// openEvents are the events that clients outside may listen to: "orders.example/on-ordered", "orders.example/*" for all
+// of a publisher, "*" for all of the bus.
+type openEvents []string
+
+// check returns an error for what names no events.
+func (o openEvents) check() error {
+	if o != nil && len(o) == 0 {
+		return errors.New(`ingress.WithEvents names no events: name each, as in "orders.example/on-ordered", all of a publisher, "orders.example/*", or "*" for all`)
+	}
+	for _, each := range o {
+		publisher, event, _ := strings.Cut(each, "/")
+		if each != "*" && (!isPublisher(publisher) || event != "*" && !isEventName(event)) {
+			return fmt.Errorf(`ingress.WithEvents: %q names no events: write "orders.example/on-ordered", "orders.example/*" for all of a publisher, or "*" for all`, each)
+		}
+	}
+	return nil
+}
+
+func isPublisher(host string) bool { return host != outside.HostAll && subject.CheckHost(host) == nil }
+
+// isEventName reports whether a path that is called can be this event, which has no wildcard.
+func isEventName(event string) bool {
+	return event != "" && event[0] != '/' && !strings.Contains(event, "*") && strings.IndexFunc(event, outside.IsStray) < 0
+}
+
+// has reports whether an event is open.
+func (o openEvents) has(publisher, event string) bool {
+	return slices.Contains(o, "*") || slices.Contains(o, publisher+"/*") || slices.Contains(o, publisher+"/"+event)
+}
+
+// hasAllOf reports whether all events of a publisher are open.
+func (o openEvents) hasAllOf(publisher string) bool { return o.has(publisher, "*") }
+
+// errNotOpen is the error for an event that clients outside may not listen to. It does not say whether there is such an
+// event.
+func errNotOpen(publisher, event string) error {
+	return bus.Errorf(http.StatusNotFound, "the event %.80s of %s is not open to the outside", event, publisher)
+}
+
+// ownHandler serves a path of the ingress itself.
+type ownHandler struct {
+	path    string
+	handler http.Handler
+}
+
+// handlerOf returns the handler of a path, nil if it has none.
+func (c *config) handlerOf(path string) http.Handler {
+	for _, each := range c.handlers {
+		if each.path == path {
+			return each.handler
+		}
+	}
+	return nil
+}
+
+// checkHandlers returns an error for a path that the ingress cannot serve with a handler.
+func (c *config) checkHandlers() error {
+	for at, each := range c.handlers {
+		name, rooted := strings.CutPrefix(each.path, "/")
+		switch {
+		case each.handler == nil:
+			return fmt.Errorf("ingress.WithHandler: the handler of %q is nil", each.path)
+		case leadsToPortal(each.path), each.path == iconPath, name == "-":
+			return fmt.Errorf("ingress.WithHandler: the ingress serves %q itself: choose another path", each.path)
+		case !rooted || strings.Contains(name, "/") || strings.ContainsFunc(name, outside.IsStray) || name[0] == '.':
+			return fmt.Errorf("ingress.WithHandler: %q is not a path of one segment, such as /mcp; longer ones are those "+
+				"of services", each.path)
+		case slices.ContainsFunc(c.handlers[:at], func(other ownHandler) bool { return other.path == each.path }):
+			return fmt.Errorf("ingress.WithHandler: %q has two handlers", each.path)
+		}
+	}
+	return nil
+}
+
+// checkIssuers returns an error for an authorization server that clients would refuse.
+func (c *config) checkIssuers() error {
+	for _, issuer := range c.issuers {
+		parsed, err := url.Parse(issuer)
+		isSecure := err == nil && (parsed.Scheme == "https" || parsed.Scheme == "http" && isLoopback(parsed))
+		if !isSecure || parsed.Host == "" || parsed.User != nil || parsed.RawQuery != "" || parsed.Fragment != "" {
+			return fmt.Errorf("ingress.WithAuthorizationServers: %q is not an issuer such as https://login.example.com",
+				issuer)
+		}
+	}
+	return nil
+}
+
+// resourceOf returns the path of the protected resource to which a path belongs: that of a handler, or "" for the
+// ingress as a whole.
+func (c *config) resourceOf(path string) string {
+	if c.handlerOf(path) != nil {
+		return path
+	}
+	return ""
+}
+
+// hasOwnTokens reports whether a path is that of a service with tokens of its own.
+func (c *config) hasOwnTokens(path string) bool {
+	service, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	host, _, _ := strings.Cut(service, ":")
+	return slices.Contains(c.ownTokens, subject.LowerHost(host))
 }

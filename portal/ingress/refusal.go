@@ -30,11 +30,7 @@ func (i *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
 
 // visible returns an error as clients may see it. An internal one is logged.
 func (i *Handler) visible(r *http.Request, err error) *bus.Error {
-	failed := &bus.Error{Status: bus.StatusOf(err), Detail: err.Error()}
-	if known, ok := errors.AsType[*bus.Error](err); ok {
-		copied := *known // errors may be shared
-		failed = &copied
-	}
+	failed := outside.Visible(err)
 	if failed.Host == "" {
 		failed.Host, failed.ID = i.conn.Host(), i.conn.ID()
 	}
@@ -46,18 +42,8 @@ func (i *Handler) visible(r *http.Request, err error) *bus.Error {
 	if bus.IsInternal(err) {
 		logger := i.conn.Logger()
 		logger.Error().Err(err).Str("method", r.Method).Str("path", failed.Path).Msg("request failed")
-		failed = outsideOf(failed)
 	}
 	return failed
-}
-
-// outsideOf returns the error that clients see instead of an internal one.
-func outsideOf(failed *bus.Error) *bus.Error {
-	return &bus.Error{
-		Status: failed.Status, Detail: outside.Withheld(failed.Status, failed.MsgID), Host: failed.Host, ID: failed.ID,
-		MsgID:   failed.MsgID,
-		TraceID: failed.TraceID, Path: failed.Path, Executed: failed.Executed, RetryAfter: failed.RetryAfter,
-	}
 }
 
 // unstripped returns a hint for an application that mounts the ingress under a prefix without removing it from the

@@ -143,21 +143,10 @@ func belongsToHeader(name string) bool {
 // problemEvent returns the event that ends a stream of events that has failed. The blank line before it ends an event
 // that was cut off.
 func (i *Handler) problemEvent(r *http.Request, err error) []byte {
-	problem := bodyWriter{header: make(http.Header)}
-	bus.WriteError(&problem, r, i.visible(r, err))
-	line := strings.NewReplacer("\r", " ", "\n", " ").Replace(problem.String()) // which are blanks in JSON
+	problem := outside.Problem(r, i.visible(r, err))
+	line := strings.NewReplacer("\r", " ", "\n", " ").Replace(string(problem)) // which are blanks in JSON
 	return []byte("\n\nevent: problem\ndata: " + line + "\n\n")
 }
-
-// bodyWriter keeps the body of a response.
-type bodyWriter struct {
-	strings.Builder
-
-	header http.Header
-}
-
-func (b *bodyWriter) Header() http.Header { return b.header }
-func (*bodyWriter) WriteHeader(int)       {}
 
 // heldPiece is how many bytes of a body in memory have a time of their own: who reads it slower than 256 KiB a minute
 // is cut off.
@@ -232,3 +221,16 @@ func (s *streamWriter) Write(piece []byte) (int, error) {
 	_ = s.connection.SetWriteDeadline(time.Time{}) // by HTTP/2 it would end a stream that is idle
 	return n, err
 }
+
+// handlerWriter writes each piece of a response to the client at once, and gives each a time of its own.
+type handlerWriter struct {
+	http.ResponseWriter
+
+	client *streamWriter
+}
+
+// Write writes a piece.
+func (h *handlerWriter) Write(piece []byte) (int, error) { return h.client.Write(piece) }
+
+// Flush does nothing: nothing waits.
+func (*handlerWriter) Flush() {}

@@ -55,6 +55,8 @@ type Schema struct {
 	OneOf []*Schema `json:"oneOf,omitempty"`
 	Not   *Schema   `json:"not,omitempty"`
 
+	Defs map[string]*Schema `json:"$defs,omitempty"` // for references within a schema that stands alone
+
 	// Discriminator is a *schema.Discriminator in OpenAPI, and in AsyncAPI a string, the name of the member.
 	Discriminator any `json:"discriminator,omitempty"`
 
@@ -126,6 +128,10 @@ func (s *Schema) Derive(change func(s *Schema)) *Schema {
 	derived.Items, derived.Not = derived.Items.Derive(change), derived.Not.Derive(change)
 	derived.AdditionalProperties = derived.AdditionalProperties.Derive(change)
 	derived.AllOf, derived.AnyOf, derived.OneOf = all(derived.AllOf), all(derived.AnyOf), all(derived.OneOf)
+	derived.Defs = maps.Clone(derived.Defs)
+	for name, definition := range derived.Defs {
+		derived.Defs[name] = definition.Derive(change)
+	}
 	derived.Properties = maps.Clone(derived.Properties)
 	for name, property := range derived.Properties {
 		derived.Properties[name] = property.Derive(change)

@@ -367,6 +367,7 @@ func (b *builder) describeOutput(l listed) error {
 	failure := map[string]*MediaType{restmap.ProblemType: {Schema: problem}}
 	l.operation.Responses = map[string]*Response{"default": {Description: "Error", Content: failure}}
 	declared := l.endpoint.Method.Declared
+	l.operation.Tool = declared.Tool
 	if err := b.describeProblems(l.operation, declared.Problems, problem); err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/busline/busline/reflectapi"
 	"github.com/busline/busline/reflectapi/schema"
 	"github.com/busline/busline/reflectapi/strictjson"
 )
@@ -68,6 +69,8 @@ type Operation struct {
 	RequestBody *RequestBody         `json:"requestBody,omitempty"`
 	Responses   map[string]*Response `json:"responses"` // "200", "default"
 	Deprecated  bool                 `json:"deprecated,omitempty"`
+
+	Tool *reflectapi.Tool `json:"x-tool,omitempty"` // what agents are told
 
 	Security []map[string][]string `json:"security,omitzero"` // [{"bearer":[]}] if calls need a token, else []
 

@@ -27,7 +27,7 @@ func parts(d *schema.Schema) []*schema.Schema {
 // isFree reports whether a schema allows values of any type.
 func isFree(d *schema.Schema) bool {
 	isEmpty := d.Type == "" && d.Ref == "" && len(d.Enum)+len(d.AllOf)+len(d.AnyOf)+len(d.OneOf)+len(d.Properties) == 0
-	return isEmpty && d.Format != rawBody
+	return isEmpty && d.Format != openapi.RawBody
 }
 
 // holdsAnything reports whether an object may have any members.

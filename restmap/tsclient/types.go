@@ -8,12 +8,10 @@ import (
 	"strings"
 
 	"github.com/busline/busline/reflectapi/schema"
+	"github.com/busline/busline/restmap/openapi"
 )
 
 const componentPrefix = "#/components/schemas/"
-
-// rawBody is the format of a schema for the body of a web endpoint.
-const rawBody = "busline-raw-body"
 
 // The expressions for what has no members.
 const (
@@ -133,7 +131,7 @@ func (g *generator) notNull(s *service, owner string, d *schema.Schema, indent s
 		return strings.Join(expressions, operator)
 	}
 	switch {
-	case d.Format == rawBody:
+	case d.Format == openapi.RawBody:
 		return "RequestInit['body']"
 	case len(d.Enum) > 0:
 		if owner != "" && len(d.EnumNames) == len(d.Enum) {

@@ -139,7 +139,7 @@ func TestRefusedUnions(t *testing.T) {
 		"in lower case": {"-type T", files("package p\n\n//busline:oneof kind a=A\ntype T interface{ M() int }\n\ntype A struct{}\n"),
 			"api.go:4: T: its comment has //busline:oneof, which is not a directive: there are //busline:arg, //busline:result, " +
 				"//busline:status, //busline:problem, //busline:route, //busline:method, //busline:port, //busline:resource, " +
-				"//busline:key, //busline:field, //busline:oneOf; did you mean //busline:oneOf?"},
+				"//busline:key, //busline:field, //busline:oneOf, //busline:tool; did you mean //busline:oneOf?"},
 		"a struct": {"-type T", files("package p\n\n//busline:oneOf kind a=A\ntype T struct{}\n\ntype A struct{}\n"),
 			"api.go:4: T is no interface that a type can implement, so it has no variants: leave out //busline:oneOf, " +
 				"or declare an interface with a method that the variants have"},
@@ -366,7 +366,7 @@ func TestRefusedRoutes(t *testing.T) {
 	checkRefusals(t, map[string]refusal{
 		"misspelled": {"-type T", of("\t//busline:rout GET /a"), "api.go:5: method Add: its comment has //busline:rout, " +
 			"which is not a directive: there are //busline:arg, //busline:result, //busline:status, //busline:problem, " +
-			"//busline:route, //busline:method, //busline:port, //busline:resource, //busline:key, //busline:field, //busline:oneOf; " +
+			"//busline:route, //busline:method, //busline:port, //busline:resource, //busline:key, //busline:field, //busline:oneOf, //busline:tool; " +
 			"did you mean //busline:route?"},
 		"twice": {"-type T", of("\t//busline:route GET /a\n\t//busline:route GET /b"),
 			"api.go:6: method Add: its comment has more than one //busline:route: leave one"},
@@ -525,11 +525,11 @@ func TestRefusedDirectives(t *testing.T) {
 		"collection of a method": {"-type T", declared("//busline:resource lists"),
 			at(5, "its comment has //busline:resource lists, which is for interfaces: calls and events have only "+
 				"//busline:arg, //busline:result, //busline:status, //busline:problem, //busline:route, //busline:method, "+
-				"//busline:port and //busline:key")},
+				"//busline:port, //busline:key and //busline:tool")},
 		"key of a call": {"-type T", declared("//busline:key limit"),
 			at(5, "has //busline:key limit, which is for events: calls and web methods have only //busline:arg, "+
 				"//busline:result, //busline:status, //busline:problem, //busline:route, //busline:method, "+
-				"//busline:port and //busline:field")},
+				"//busline:port, //busline:field and //busline:tool")},
 		"key of a web method": {"-type T", files("package p\n\nimport \"net/http\"\n\ntype T interface {\n\t//busline:key " +
 			"w\n\tGet(w http.ResponseWriter, r *http.Request)\n\tAdd(x int) error\n}\n"),
 			"api.go:7: method Get: its comment has //busline:key w, which is for events: " +
@@ -537,7 +537,7 @@ func TestRefusedDirectives(t *testing.T) {
 		"field of a function": {"-type T", declared("//busline:field limit integer"),
 			at(5, "its comment has //busline:field limit integer, which is for web methods: calls and events have only "+
 				"//busline:arg, //busline:result, //busline:status, //busline:problem, //busline:route, //busline:method, "+
-				"//busline:port and //busline:key")},
+				"//busline:port, //busline:key and //busline:tool")},
 		"field without a type": {"-type T", declared("//busline:field limit"),
 			at(5,
 				`its comment has "//busline:field limit": write a name and a type, then keywords, a description or both, as in //busline:field title string required maxLength=80 title of the page`)},

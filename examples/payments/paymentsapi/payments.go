@@ -21,5 +21,6 @@ type Payments interface {
 	// Receipts returns all receipts, or those in one state.
 	//
 	//busline:arg state optional only receipts in this state
+	//busline:tool readOnly title="Look at receipts"
 	Receipts(ctx context.Context, state State) (receipts []Receipt, err error)
 }

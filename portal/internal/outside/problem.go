@@ -214,3 +214,37 @@ func DetailOf(err error) string {
 	}
 	return err.Error()
 }
+
+// Visible returns an error as clients may see it: of an internal one, see [bus.IsInternal], only who failed and how.
+func Visible(err error) *bus.Error {
+	failed := &bus.Error{Status: bus.StatusOf(err), Detail: err.Error()}
+	if known, ok := errors.AsType[*bus.Error](err); ok {
+		copied := *known // errors may be shared
+		failed = &copied
+	}
+	if !bus.IsInternal(err) {
+		return failed
+	}
+	return &bus.Error{
+		Status: failed.Status, Detail: Withheld(failed.Status, failed.MsgID), Host: failed.Host, ID: failed.ID,
+		MsgID: failed.MsgID, TraceID: failed.TraceID, Path: failed.Path, Executed: failed.Executed,
+		RetryAfter: failed.RetryAfter,
+	}
+}
+
+// Problem returns an error as the document of a problem, as [bus.WriteError] writes it.
+func Problem(r *http.Request, err error) []byte {
+	written := problemWriter{header: make(http.Header)}
+	bus.WriteError(&written, r, err)
+	return written.Bytes()
+}
+
+// problemWriter keeps the body of a response.
+type problemWriter struct {
+	bytes.Buffer
+
+	header http.Header
+}
+
+func (p *problemWriter) Header() http.Header { return p.header }
+func (*problemWriter) WriteHeader(int)       {}
