@@ -10,10 +10,11 @@ import (
 )
 
 // An operation may allocate a little more than the last line says: the garbage collector empties pools at random, and
-// what many calls share is divided by their number.
+// what many calls share is divided by their number. How much a write to the broker gathers, and so the size of its
+// buffers, is up to the machine: one commit took 8094 and 8606 bytes for a stored event on two of them.
 const (
 	moreAllocs = 1.0 // beside 2 %
-	moreBytes  = 64  // beside 4 %
+	moreBytes  = 64  // beside 10 %
 )
 
 // lastLine returns the figures of the last row of a ledger.
@@ -46,7 +47,7 @@ func parseLine(line string) (figures, error) {
 func (f figures) grownSince(last figures) (grown []error) {
 	for i, each := range f {
 		before := last[i]
-		if each.Allocs > before.Allocs*1.02+moreAllocs || each.Bytes > before.Bytes*1.04+moreBytes {
+		if each.Allocs > before.Allocs*1.02+moreAllocs || each.Bytes > before.Bytes*1.10+moreBytes {
 			grown = append(grown, fmt.Errorf("%s: %.1f allocations of %.0f bytes, where the ledger has %.0f of %.0f: "+
 				"find what allocates, or add a line that says why", operations()[i].name, each.Allocs, each.Bytes,
 				before.Allocs, before.Bytes))

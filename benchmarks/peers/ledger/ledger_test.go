@@ -47,7 +47,7 @@ func TestGrownSince(t *testing.T) {
 		last[i] = figure{Allocs: 100, Bytes: 10_000}
 	}
 	now := append(figures(nil), last...)
-	now[1].Allocs, now[2].Bytes, now[3].Allocs, now[4].Bytes = 103, 10_400, 104, 10_600
+	now[1].Allocs, now[2].Bytes, now[3].Allocs, now[4].Bytes = 103, 11_000, 104, 11_100
 	grown := now.grownSince(last)
 	if len(grown) != 2 || !strings.HasPrefix(grown[0].Error(), "Echo 64 KiB: 104.0 allocations of 10000 bytes") ||
 		!strings.HasPrefix(grown[1].Error(), "multicast to 16: ") {

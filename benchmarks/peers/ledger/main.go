@@ -7,7 +7,7 @@
 //	go run ./ledger -beside first=…,last=… -for 10m  # measures beside other builds of this program
 //
 // The CPU time of builds is compared by turns, as what disturbs the machine then disturbs all of them. Allocations need
-// no comparison: they are the same on any machine with the same version of Go, but for a few percent.
+// no comparison: their count is the same on any machine with the same version of Go, but for a few percent.
 package main
 
 import (
