@@ -6,7 +6,6 @@ import (
 	"math"
 	"mime"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -158,8 +157,8 @@ func (i *Handler) newEventStream(w http.ResponseWriter, r *http.Request, path st
 	switch {
 	case s.event == "":
 		return nil, bus.Errorf(http.StatusNotFound, "the path names no event: it is /<host>:%d/<event>", subject.EventPort)
-	case !i.config.events.has(s.publisher, s.event):
-		return nil, errNotOpen(s.publisher, s.event)
+	case !i.config.events.Has(s.publisher, s.event):
+		return nil, outside.ErrNotOpen(s.publisher, s.event)
 	case !acceptsEvents(r.Header):
 		return nil, bus.Errorf(http.StatusNotAcceptable, "events are sent as text/event-stream: accept that")
 	case i.streams.closing.Err() != nil:
@@ -224,32 +223,12 @@ func (s *eventStream) bound(ctx context.Context) (context.Context, context.Cance
 func (s *eventStream) ask(ctx context.Context) error {
 	var header http.Header
 	ctx = bus.CaptureResponseHeader(bus.WithTimeBudget(bus.WithActor(ctx, s.token), s.ingress.config.timeBudget), &header)
-	address := "GET https://" + s.publisher + ":" + strconv.Itoa(subject.ControlPort) + "/publish/" +
-		url.PathEscape(s.event)
-	var head struct {
-		Publisher string `json:"publisher"`
-		Event     string `json:"event"`
-		Durable   bool   `json:"durable"`
+	stored, err := outside.AskEvent(ctx, s.ingress.conn, s.ingress.config.events, s.publisher, s.event)
+	if challenge := header["Www-Authenticate"]; err != nil && challenge != nil {
+		s.client.Header()["Www-Authenticate"] = challenge
 	}
-	err := s.ingress.conn.Call(ctx, address, nil, &head)
-	switch {
-	case errors.Is(err, bus.ErrNoResponder):
-		return bus.Errorf(http.StatusServiceUnavailable, "no instance of %s publishes events now", s.publisher)
-	case bus.StatusOf(err) == http.StatusMethodNotAllowed:
-		return bus.Errorf(http.StatusNotFound, "%s does not say who may listen to its events", s.publisher)
-	// it names the events that there are
-	case bus.StatusOf(err) == http.StatusNotFound && !s.ingress.config.events.hasAllOf(s.publisher):
-		return errNotOpen(s.publisher, s.event)
-	case err != nil:
-		if challenge := header["Www-Authenticate"]; challenge != nil {
-			s.client.Header()["Www-Authenticate"] = challenge
-		}
-		return err
-	case head.Publisher != s.publisher || head.Event != s.event: // it cannot speak for another host
-		return bus.Errorf(http.StatusNotFound, "%s publishes no event %.80s of its own", s.publisher, s.event)
-	}
-	s.stored = head.Durable
-	return nil
+	s.stored = stored
+	return err
 }
 
 // refuseFeed answers when events cannot be had. That says something of the broker, which is not for clients.

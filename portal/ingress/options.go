@@ -14,7 +14,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/portal/internal/outside"
 )
@@ -110,7 +109,7 @@ func WithInFlightLimit(bytes int64) Option {
 //
 // Default: port 417 is not open.
 func WithEvents(events ...string) Option {
-	return option(func(c *config) { c.events = append(openEvents{}, events...) })
+	return option(func(c *config) { c.events = append(outside.Chosen{}, events...) })
 }
 
 // WithEventStreamLimit sets how many streams of events are open at a time; a further one is answered 503. One client
@@ -206,8 +205,8 @@ type config struct {
 	handlers []ownHandler
 	issuers  []string // of tokens, as URLs
 
-	events       openEvents // nil if port 417 is not open
-	eventStreams int        // at most
+	events       outside.Chosen // nil if port 417 is not open
+	eventStreams int            // at most
 }
 
 func newConfig(options []Option) (*config, error) {
@@ -223,7 +222,7 @@ func newConfig(options []Option) (*config, error) {
 	}
 	return config, errors.Join(
 		outside.CheckPorts("ingress.WithPorts", config.ports), config.parseProxies(), config.parseOrigins(),
-		config.validOwnTokens(), config.checkHandlers(), config.checkIssuers(), config.events.check(), config.validLimits())
+		config.validOwnTokens(), config.checkHandlers(), config.checkIssuers(), config.checkEvents(), config.validLimits())
 }
 
 func (c *config) parseProxies() error {
@@ -267,6 +266,13 @@ func (c *config) validOwnTokens() error {
 	return nil
 }
 
+func (c *config) checkEvents() error {
+	if c.events == nil {
+		return nil
+	}
+	return c.events.Check("ingress.WithEvents", "events", "orders.example/on-ordered")
+}
+
 func (c *config) validLimits() error {
 	if c.timeBudget <= 0 {
 		return fmt.Errorf("ingress.WithTimeBudget: %s leaves no time for a call", c.timeBudget)
@@ -286,45 +292,6 @@ func (c *config) validLimits() error {
 			"lower ingress.WithBodyLimit too", c.inFlight, c.mostHeld())
 	}
 	return nil
-}
-
-// openEvents are the events that clients outside may listen to: "orders.example/on-ordered", "orders.example/*" for all
-// of a publisher, "*" for all of the bus.
-type openEvents []string
-
-// check returns an error for what names no events.
-func (o openEvents) check() error {
-	if o != nil && len(o) == 0 {
-		return errors.New(`ingress.WithEvents names no events: name each, as in "orders.example/on-ordered", all of a publisher, "orders.example/*", or "*" for all`)
-	}
-	for _, each := range o {
-		publisher, event, _ := strings.Cut(each, "/")
-		if each != "*" && (!isPublisher(publisher) || event != "*" && !isEventName(event)) {
-			return fmt.Errorf(`ingress.WithEvents: %q names no events: write "orders.example/on-ordered", "orders.example/*" for all of a publisher, or "*" for all`, each)
-		}
-	}
-	return nil
-}
-
-func isPublisher(host string) bool { return host != outside.HostAll && subject.CheckHost(host) == nil }
-
-// isEventName reports whether a path that is called can be this event, which has no wildcard.
-func isEventName(event string) bool {
-	return event != "" && event[0] != '/' && !strings.Contains(event, "*") && strings.IndexFunc(event, outside.IsStray) < 0
-}
-
-// has reports whether an event is open.
-func (o openEvents) has(publisher, event string) bool {
-	return slices.Contains(o, "*") || slices.Contains(o, publisher+"/*") || slices.Contains(o, publisher+"/"+event)
-}
-
-// hasAllOf reports whether all events of a publisher are open.
-func (o openEvents) hasAllOf(publisher string) bool { return o.has(publisher, "*") }
-
-// errNotOpen is the error for an event that clients outside may not listen to. It does not say whether there is such an
-// event.
-func errNotOpen(publisher, event string) error {
-	return bus.Errorf(http.StatusNotFound, "the event %.80s of %s is not open to the outside", event, publisher)
 }
 
 // ownHandler serves a path of the ingress itself.

@@ -11,69 +11,96 @@ import (
 	"github.com/busline/busline/bus/wire"
 	"github.com/busline/busline/portal/internal/outside"
 	"github.com/busline/busline/portal/internal/plane"
+	"github.com/busline/busline/restmap/asyncapi"
 	"github.com/busline/busline/restmap/openapi"
 )
 
 // Limits of asking the portal.
 const (
-	toolsAge         = 2 * time.Second // the portal's document is as old at most
+	documentAge      = 2 * time.Second // at most
 	documentTimeout  = 10 * time.Second
 	maxDocumentBytes = 64 << 20
 )
 
-// caller has the tools of the bearer of a token. However many requests it has, it asks the portal once at a time.
+// caller has what the bearer of a token may see. However many requests it has, it asks the portal for each document
+// once at a time.
 type caller struct {
-	tools plane.Shared[*toolset]
-
-	// Only the running lookup uses these.
-	tag    string // of the document, as an ETag
-	latest *toolset
+	tools  *plane.Shared[*toolset]
+	events *plane.Shared[*asyncapi.Document]
 }
 
 func (t *tools) newCaller(token string) *caller {
-	c := new(caller)
-	c.tools = plane.Shared[*toolset]{Age: plane.Always[*toolset](toolsAge), Timeout: documentTimeout, Now: time.Now,
-		Look: func(ctx context.Context, _ time.Time) (*toolset, error) {
-			return c.look(bus.WithActor(ctx, token), t)
-		}}
-	return c
+	ask := asking{t.conn, token}
+	return &caller{
+		tools: kept(&portalDocument[*toolset]{asking: ask, path: "/openapi.json", read: func(body []byte) (*toolset, error) {
+			document, err := openapi.Parse(body)
+			if err != nil {
+				return nil, err
+			}
+			return newToolset(document, t.config), nil
+		}}),
+		events: kept(&portalDocument[*asyncapi.Document]{asking: ask, path: "/asyncapi.json", read: asyncapi.Parse}),
+	}
 }
 
-// look asks the portal what the caller may call, and makes tools of it, unless it is the same as before.
-func (c *caller) look(ctx context.Context, t *tools) (*toolset, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+outside.HostPortal+"/openapi.json",
-		http.NoBody)
+// asking is how the portal is asked for a caller.
+type asking struct {
+	conn  *bus.Conn
+	token string
+}
+
+// portalDocument is a document of the portal, and what is made of it. Only one lookup at a time uses it.
+type portalDocument[T any] struct {
+	asking
+
+	path   string
+	read   func(body []byte) (T, error)
+	tag    string // of the document, as an ETag
+	latest T
+}
+
+// kept asks for a document again only when what is known is too old.
+func kept[T any](document *portalDocument[T]) *plane.Shared[T] {
+	return &plane.Shared[T]{Age: plane.Always[T](documentAge), Timeout: documentTimeout, Now: time.Now,
+		Look: func(ctx context.Context, _ time.Time) (T, error) { return document.look(ctx) }}
+}
+
+// look asks the portal, and reads its document, unless it is the same as before.
+func (d *portalDocument[T]) look(ctx context.Context) (T, error) {
+	var none T
+	request, err := http.NewRequestWithContext(bus.WithActor(ctx, d.token), http.MethodGet,
+		"https://"+outside.HostPortal+d.path, http.NoBody)
 	if err != nil {
-		return nil, err
+		return none, err
 	}
-	if c.tag != "" {
-		request.Header.Set("If-None-Match", c.tag)
+	if d.tag != "" {
+		request.Header.Set("If-None-Match", d.tag)
 	}
-	response, err := t.conn.Do(request)
+	response, err := d.conn.Do(request)
 	if errors.Is(err, bus.ErrNoResponder) {
-		return nil, bus.Errorf(http.StatusServiceUnavailable,
+		return none, bus.Errorf(http.StatusServiceUnavailable,
 			"the tools come from the portal, and there is none on the bus: serve it with portal.Register, here or elsewhere")
 	}
 	if err != nil {
-		return nil, err
+		return none, err
 	}
 	defer func() { _ = response.Body.Close() }()
 	switch response.StatusCode {
 	case http.StatusNotModified:
-		return c.latest, nil
+		return d.latest, nil
 	case http.StatusOK:
 	default:
-		return nil, bus.Errorf(http.StatusBadGateway, "the portal answers the request for its document with status %d",
+		return none, bus.Errorf(http.StatusBadGateway, "the portal answers the request for %s with status %d", d.path,
 			response.StatusCode)
 	}
 	body, err := wire.ReadAll(response.Body, maxDocumentBytes)
 	if err != nil {
-		return nil, err
+		return none, err
 	}
-	document, err := openapi.Parse(body)
+	made, err := d.read(body)
 	if err != nil {
-		return nil, fmt.Errorf("the document of the portal: %w", err)
+		return none, fmt.Errorf("%s of the portal: %w", d.path, err)
 	}
-	c.tag, c.latest = response.Header.Get("ETag"), newToolset(document, t.config)
-	return c.latest, nil
+	d.tag, d.latest = response.Header.Get("ETag"), made
+	return made, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -38,9 +39,13 @@ func New(conn *bus.Conn, options ...Option) (http.Handler, error) {
 	}
 	t := &tools{conn: conn, config: config}
 	t.callers = plane.Callers[*caller]{Now: time.Now, Make: t.newCaller}
+	offered := &sdk.ServerCapabilities{Tools: new(sdk.ToolCapabilities)}
+	if config.events != nil {
+		offered.Resources = new(sdk.ResourceCapabilities)
+	}
 	server := sdk.NewServer(&sdk.Implementation{Name: "busline", Title: "Services on the bus", Version: conn.Version()},
 		&sdk.ServerOptions{
-			Capabilities: &sdk.ServerCapabilities{Tools: new(sdk.ToolCapabilities)},
+			Capabilities: offered,
 			SetCacheable: func(_ context.Context, _ sdk.Request, c *sdk.Cacheable) { *c = private() },
 		})
 	server.AddReceivingMiddleware(t.dispatch)
@@ -58,6 +63,12 @@ type requestKey struct{}
 // ServeHTTP answers a request of the protocol.
 func (t *tools) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	private := &privateWriter{ResponseWriter: w}
+	if r.Method != http.MethodPost {
+		w.Header().Set("Allow", http.MethodPost)
+		bus.WriteError(private, r, bus.Errorf(http.StatusMethodNotAllowed,
+			"the protocol comes with POST, without sessions and streams to listen to, not with %s", r.Method))
+		return
+	}
 	if t.config.tokenRequired && bus.ActorOf(r.Context()) == "" {
 		bus.WriteError(private, r, bus.Errorf(http.StatusUnauthorized,
 			"the tools need a token: send Authorization: Bearer …"))
@@ -91,7 +102,7 @@ func (p *privateWriter) Write(piece []byte) (int, error) {
 // Unwrap returns the writer below, for [http.ResponseController].
 func (p *privateWriter) Unwrap() http.ResponseWriter { return p.ResponseWriter }
 
-// dispatch answers what is asked about tools. All else is the SDK's.
+// dispatch answers what is asked about tools and events. All else is the SDK's.
 func (t *tools) dispatch(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, request sdk.Request) (sdk.Result, error) {
 		if asked, ok := ctx.Value(requestKey{}).(context.Context); ok {
@@ -100,13 +111,62 @@ func (t *tools) dispatch(next sdk.MethodHandler) sdk.MethodHandler {
 			defer cancel()
 			defer context.AfterFunc(asked, cancel)()
 		}
+		if !t.offers(method) {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("there is no method %.80q here",
+				method)}
+		}
 		switch request := request.(type) {
 		case *sdk.ListToolsRequest:
 			return t.list(ctx)
 		case *sdk.CallToolRequest:
-			return t.call(ctx, request)
+			result, err := t.call(ctx, request)
+			return complete(request.Session, result), err
+		case *sdk.ListResourcesRequest:
+			return t.listResources(ctx)
+		case *sdk.ListResourceTemplatesRequest:
+			return t.listTemplates(ctx)
+		case *sdk.ReadResourceRequest:
+			result, err := t.readResource(ctx, request.Params.URI)
+			return complete(request.Session, result), err
 		}
 		return next(ctx, method, request)
+	}
+}
+
+// offers reports whether a method is one of what the server has. The SDK answers others with empty lists.
+func (t *tools) offers(method string) bool {
+	switch area, _, _ := strings.Cut(method, "/"); area {
+	case "prompts", "completion", "logging":
+		return false
+	case "resources":
+		return t.config.events != nil
+	default:
+		return true
+	}
+}
+
+// complete says that a result asks nothing of the client, as clients since 2026-07-28 expect. The SDK says it only of
+// the results of its own handlers, in a field that nothing but JSON reaches.
+func complete(session *sdk.ServerSession, result sdk.Result) sdk.Result {
+	asked := session.InitializeParams()
+	if asked != nil && asked.ProtocolVersion < "2026-07-28" {
+		return result
+	}
+	const complete = `{"resultType":"complete"}`
+	switch result := result.(type) {
+	case *sdk.CallToolResult:
+		completed := new(sdk.CallToolResult)
+		_ = completed.UnmarshalJSON([]byte(complete)) // is a constant
+		completed.Content, completed.StructuredContent, completed.IsError = result.Content, result.StructuredContent,
+			result.IsError
+		return completed
+	case *sdk.ReadResourceResult:
+		completed := new(sdk.ReadResourceResult)
+		_ = completed.UnmarshalJSON([]byte(complete)) // is a constant
+		completed.Cacheable, completed.Contents = result.Cacheable, result.Contents
+		return completed
+	default:
+		return result
 	}
 }
 
@@ -152,7 +212,7 @@ func (t *tools) call(ctx context.Context, request *sdk.CallToolRequest) (sdk.Res
 	}
 	tool, err := known.named(name)
 	if err != nil {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
+		return nil, invalid("%w", err)
 	}
 	return t.run(ctx, tool, arguments, request), nil
 }

@@ -3,11 +3,8 @@ package mcp
 import (
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
-	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/portal/internal/outside"
 )
 
@@ -22,7 +19,15 @@ func (o option) apply(c *config) { o(c) }
 // "payments.example/*", all of the bus "*". Those on other ports than 443, or without a doc comment, are no tools.
 // Default: all.
 func WithFunctions(functions ...string) Option {
-	return option(func(c *config) { c.functions = append(choice{}, functions...) })
+	return option(func(c *config) { c.functions = append(outside.Chosen{}, functions...) })
+}
+
+// WithEvents offers stored events as resources, named as "orders.example/on-ordered"; all of a publisher are
+// "orders.example/*", all of the bus "*". A caller reads those that the publisher lets it see, with
+// [bus.RequireClaims] in NewPublisher of bus/events. The user of the connection needs permissions for JetStream: see
+// docs/guides/events.md. Default: none.
+func WithEvents(events ...string) Option {
+	return option(func(c *config) { c.events = append(outside.Chosen{}, events...) })
 }
 
 // WithListLimit sets how many tools a caller may have before find, describe and call replace the list, because a model
@@ -51,7 +56,8 @@ func RequireToken() Option {
 
 // config is the configuration of the tools: defaults, then options.
 type config struct {
-	functions     choice
+	functions     outside.Chosen
+	events        outside.Chosen // nil for none
 	listLimit     int
 	stream        streamLimit
 	resultLimit   int // bytes
@@ -66,7 +72,7 @@ type streamLimit struct {
 
 func newConfig(options []Option) (*config, error) {
 	const megabyte = 1 << 20
-	c := &config{functions: choice{"*"}, listLimit: 40, stream: streamLimit{1000, megabyte, 20 * time.Second},
+	c := &config{functions: outside.Chosen{"*"}, listLimit: 40, stream: streamLimit{1000, megabyte, 20 * time.Second},
 		resultLimit: megabyte}
 	for at, option := range options {
 		if option == nil {
@@ -74,7 +80,15 @@ func newConfig(options []Option) (*config, error) {
 		}
 		option.apply(c)
 	}
-	return c, errors.Join(c.functions.check(), c.checkLimits())
+	return c, errors.Join(c.functions.Check("mcp.WithFunctions", "functions", "payments.example/pay"), c.checkEvents(),
+		c.checkLimits())
+}
+
+func (c *config) checkEvents() error {
+	if c.events == nil {
+		return nil
+	}
+	return c.events.Check("mcp.WithEvents", "events", "orders.example/on-ordered")
 }
 
 func (c *config) checkLimits() error {
@@ -89,28 +103,4 @@ func (c *config) checkLimits() error {
 	default:
 		return nil
 	}
-}
-
-// choice names functions: "payments.example/pay", "payments.example/*" for all of a host, "*" for all of the bus.
-type choice []string
-
-// check returns an error for what names no functions.
-func (c choice) check() error {
-	if len(c) == 0 {
-		return errors.New(`mcp.WithFunctions names no functions: name each, as in "payments.example/pay", ` +
-			`all of a host, "payments.example/*", or "*" for all`)
-	}
-	for _, each := range c {
-		host, path, _ := strings.Cut(each, "/")
-		if each != "*" && (subject.CheckHost(host) != nil || path == "") {
-			return fmt.Errorf(`mcp.WithFunctions: %q names no functions: write "payments.example/pay", `+
-				`"payments.example/*" for all of a host, or "*" for all`, each)
-		}
-	}
-	return nil
-}
-
-// has reports whether a function is chosen.
-func (c choice) has(host, path string) bool {
-	return slices.Contains(c, "*") || slices.Contains(c, host+"/*") || slices.Contains(c, host+path)
 }

@@ -200,7 +200,8 @@ func placeOf(request *http.Request) string {
 	return "/" + request.URL.Hostname() + request.URL.EscapedPath()
 }
 
-// problemResult returns a problem as structured content and as text.
+// problemResult returns a problem as two texts: in words, and as it is. It has no structured content, as clients may hold
+// that to the schema of what the tool returns.
 func problemResult(problem []byte) *sdk.CallToolResult {
 	var said struct {
 		Type   string `json:"type"`
@@ -208,7 +209,7 @@ func problemResult(problem []byte) *sdk.CallToolResult {
 		Status int    `json:"status"`
 		Detail string `json:"detail"`
 	}
-	_ = json.Unmarshal(problem, &said) // what cannot be read is not said, and is in the structured content
+	_ = json.Unmarshal(problem, &said) // what cannot be read is not said in words
 	text := fmt.Sprintf("%d %s", said.Status, said.Title)
 	if said.Type != "" && said.Type != "about:blank" {
 		text += ", " + said.Type
@@ -216,6 +217,6 @@ func problemResult(problem []byte) *sdk.CallToolResult {
 	if said.Detail != "" {
 		text += ": " + said.Detail
 	}
-	return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: text}},
-		StructuredContent: json.RawMessage(problem)}
+	return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: text},
+		&sdk.TextContent{Text: string(problem)}}}
 }

@@ -28,7 +28,7 @@ func newToolset(document *openapi.Document, config *config) *toolset {
 	for _, path := range slices.Sorted(maps.Keys(document.Paths)) {
 		place, rest, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 		host, isPublic := strings.CutSuffix(place, publicPort)
-		if !isPublic || !config.functions.has(host, "/"+rest) {
+		if !isPublic || !config.functions.Has(host, rest) {
 			continue
 		}
 		for method, operation := range document.Paths[path].Operations() {
