@@ -88,8 +88,8 @@ const importTable = `
 	portal/internal/portaltest: bus bus/bustest bus/claims bus/subject bus/wire portal/ingress
 	portal:             bus bus/wire bus/eventlog bus/subject bus/claims bus/metrics portal/internal/outside
 		portal/internal/plane restmap/openapi restmap/openapi31 restmap/asyncapi restmap/tsclient restmap/openapi/compare
-	portal/mcp:         bus bus/subject bus/wire portal/internal/outside portal/internal/plane reflectapi/schema
-		reflectapi/similar reflectapi/strictjson restmap restmap/jsonschema restmap/openapi
+	portal/mcp:         bus bus/eventlog bus/subject bus/wire portal/internal/outside portal/internal/plane
+		reflectapi/schema reflectapi/similar reflectapi/strictjson restmap restmap/asyncapi restmap/jsonschema restmap/openapi
 	msgsvc:             bus
 	benchmarks/child:   bus/broker
 	benchmarks/latency:

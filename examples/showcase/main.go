@@ -107,7 +107,7 @@ func (s *showcase) open(ctx context.Context, stdout io.Writer, with settings) (*
 	if err := s.visit(ctx, caller); err != nil {
 		return nil, err
 	}
-	tools, err := mcp.New(caller)
+	tools, err := mcp.New(caller, mcp.WithEvents("*"))
 	if err != nil {
 		return nil, err
 	}

@@ -104,6 +104,46 @@ func TestTools_RequireToken(t *testing.T) {
 	assert.Equal(t, http.StatusOK, response.StatusCode)
 }
 
+// TestTools_OtherTransports has hosts that know HTTP with event streams alone, those that listen to a session, and
+// those that end one: there is none, and they are told.
+func TestTools_OtherTransports(t *testing.T) {
+	t.Parallel()
+	a := newAgents(t)
+	_, err := sdk.NewClient(&sdk.Implementation{Name: "old", Version: "1"}, nil).Connect(t.Context(),
+		&sdk.SSEClientTransport{Endpoint: a.server.URL + "/mcp"}, nil)
+	require.ErrorContains(t, err, "Method Not Allowed")
+	for _, method := range []string{http.MethodGet, http.MethodDelete, http.MethodPut} {
+		request, err := http.NewRequestWithContext(t.Context(), method, a.server.URL+"/mcp", nil)
+		require.NoError(t, err)
+		response, err := http.DefaultTransport.RoundTrip(request)
+		require.NoError(t, err)
+		text, err := io.ReadAll(response.Body)
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		assert.Equal(t, http.StatusMethodNotAllowed, response.StatusCode)
+		assert.Equal(t, http.MethodPost, response.Header.Get("Allow"))
+		assert.Contains(t, string(text), "the protocol comes with POST")
+	}
+	response, text := a.post(listing, "Mcp-Session-Id: unknown", "Mcp-Protocol-Version: 2025-06-18")
+	assert.Equal(t, http.StatusOK, response.StatusCode, text)
+}
+
+// TestTools_ResultType holds that clients of the newest version see that a result is whole, and those of others what
+// they know.
+func TestTools_ResultType(t *testing.T) {
+	t.Parallel()
+	a := newAgents(t)
+	require.NoError(t, payrollsvc.Serve(a.connect("payroll.example")))
+	const call = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"payroll_headcount"%s}}`
+	_, text := a.post(fmt.Sprintf(call, `,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",
+		"io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"a","version":"1"}}`),
+		"Mcp-Protocol-Version: 2026-07-28", "Mcp-Method: tools/call", "Mcp-Name: payroll_headcount")
+	assert.Contains(t, text, `"resultType":"complete"`)
+	_, text = a.post(fmt.Sprintf(call, ""), "Mcp-Protocol-Version: 2025-11-25")
+	assert.NotContains(t, text, "resultType")
+	assert.Contains(t, text, `{"count":2}`)
+}
+
 // TestTools_NoPortal says what is missing.
 func TestTools_NoPortal(t *testing.T) {
 	t.Parallel()
@@ -140,6 +180,8 @@ func TestNew_Options(t *testing.T) {
 		{mcp.WithFunctions(), `mcp.WithFunctions names no functions: name each, as in "payments.example/pay"`},
 		{mcp.WithFunctions("payments.example"), `mcp.WithFunctions: "payments.example" names no functions: write`},
 		{mcp.WithFunctions("pay ments/*"), "names no functions"},
+		{mcp.WithEvents(), `mcp.WithEvents names no events: name each, as in "orders.example/on-ordered"`},
+		{mcp.WithEvents("all/*"), `mcp.WithEvents: "all/*" names no events`},
 		{mcp.WithListLimit(-1), "mcp.WithListLimit: -1 tools are too few: 0 always replaces the list"},
 		{mcp.WithStreamLimit(0, 1, 1), "mcp.WithStreamLimit: 0 elements, 1 bytes and 1ns leave nothing of a stream"},
 		{mcp.WithResultLimit(0), "mcp.WithResultLimit: 0 bytes leave nothing of a result"},

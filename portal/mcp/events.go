@@ -180,15 +180,15 @@ func (p *place) options() []eventlog.TailOption {
 func (t *tools) readResource(ctx context.Context, uri string) (sdk.Result, error) {
 	p, err := parsePlace(uri)
 	if err != nil {
-		return nil, invalid("%w", err)
+		return nil, noResource(uri, err.Error())
 	}
 	if !t.config.events.Has(p.publisher, p.event) {
-		return nil, t.unknownEvent(ctx, p, outside.ErrNotOpen(p.publisher, p.event))
+		return nil, t.unknownEvent(ctx, uri, p, outside.ErrNotOpen(p.publisher, p.event))
 	}
 	stored, err := outside.AskEvent(ctx, t.conn, t.config.events, p.publisher, p.event)
 	switch {
 	case bus.StatusOf(err) == http.StatusNotFound:
-		return nil, t.unknownEvent(ctx, p, err)
+		return nil, t.unknownEvent(ctx, uri, p, err)
 	case err != nil:
 		return nil, t.failedToRead(err)
 	case !stored:
@@ -203,7 +203,7 @@ func (t *tools) readResource(ctx context.Context, uri string) (sdk.Result, error
 }
 
 // unknownEvent adds to an error which event may be meant.
-func (t *tools) unknownEvent(ctx context.Context, p *place, err error) error {
+func (t *tools) unknownEvent(ctx context.Context, uri string, p *place, err error) error {
 	found, failed := t.storedEvents(ctx)
 	if failed != nil {
 		return failed
@@ -212,7 +212,7 @@ func (t *tools) unknownEvent(ctx context.Context, p *place, err error) error {
 	for i, each := range found {
 		names[i] = each.name
 	}
-	return invalid("%s%s", outside.DetailOf(err), similar.DidYouMean(p.publisher+"/"+p.event, names))
+	return noResource(uri, outside.DetailOf(err)+similar.DidYouMean(p.publisher+"/"+p.event, names))
 }
 
 // failedToRead returns an error as clients may see it: theirs, or one of the bus.
@@ -223,6 +223,14 @@ func (t *tools) failedToRead(err error) error {
 		return invalid("%s", visible.Detail)
 	}
 	return internalError(visible)
+}
+
+// noResource is the error for a URI that leads to no resource (SEP-2164).
+func noResource(uri, detail string) error {
+	const longest = 200
+	var data outside.Object
+	data.Set("uri", uri[:min(len(uri), longest)])
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: detail, Data: data.JSON()}
 }
 
 func invalid(format string, arguments ...any) error {

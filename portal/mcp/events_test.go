@@ -93,6 +93,7 @@ func TestEvents(t *testing.T) {
 		assert.Equal(t, onOrdered+"{?after,since,limit}", templates.ResourceTemplates[0].URITemplate)
 		numbers, after, more := opened.read(onOrdered)
 		assert.Equal(t, []int{1, 2, 3, 4, 5}, numbers)
+		assert.Equal(t, 5, after)
 		assert.False(t, more)
 		numbers, after, more = opened.read(onOrdered + "?limit=2")
 		assert.Equal(t, []int{1, 2}, numbers)
@@ -171,7 +172,7 @@ func TestEvents_BadInput(t *testing.T) {
 		{"https://live.example:417/on-ordered", "the event on-ordered of live.example is not stored"},
 		{"https://nobody.example:417/on-ordered", "no instance of nobody.example publishes events now"},
 		{"https://all:417/on-ordered", ""},
-		{onOrdered + "?since=" + strings.Repeat("9", 100_000), "is no time"},
+		{onOrdered + "?since=" + strings.Repeat("9", 3000), "is no time"},
 	} {
 		_, err := opened.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: test.uri})
 		require.ErrorContains(t, err, test.want, test.uri)

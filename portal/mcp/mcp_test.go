@@ -177,7 +177,7 @@ func TestTools(t *testing.T) {
 	a := newAgents(t)
 	require.NoError(t, paymentssvc.Serve(a.connect("payments.example")))
 	a.serveProducts()
-	for _, version := range []string{"", "2025-11-25", "2025-06-18", "2025-03-26"} {
+	for _, version := range []string{"", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"} {
 		t.Run("version "+version, func(t *testing.T) {
 			t.Parallel()
 			opened := a.open(nil, version)

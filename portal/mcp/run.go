@@ -200,8 +200,8 @@ func placeOf(request *http.Request) string {
 	return "/" + request.URL.Hostname() + request.URL.EscapedPath()
 }
 
-// problemResult returns a problem as two texts: in words, and as it is. It has no structured content, as clients may hold
-// that to the schema of what the tool returns.
+// problemResult returns a problem as two texts: in words, and as it is. It has no structured content, as clients may
+// hold that to the schema of what the tool returns.
 func problemResult(problem []byte) *sdk.CallToolResult {
 	var said struct {
 		Type   string `json:"type"`
