@@ -131,6 +131,21 @@ func WithHandler(path string, handler http.Handler) Option {
 	return option(func(c *config) { c.handlers = append(c.handlers, ownHandler{path, handler}) })
 }
 
+// WithPath makes a service on the bus reachable at a public path, so that clients need not know its host:
+//
+//	ingress.WithPath("/shop", "https://shop.example")
+//
+// has /shop/cart call https://shop.example:443/cart. The address may have a port, one of [WithPorts], and a path. Of
+// several paths the longest counts. "/" stands for all that no host has, nor the portal, a handler or an operator's
+// path: hosts keep what begins with their name and a port, or with a name that has a dot, and goes on behind a slash.
+// Each host keeps its path with a port, such as /shop:443/cart; that without a port is hidden by a public path of the
+// same name. The service finds the public path in X-Forwarded-Public-Path, unless the address has a path. The paths
+// that it writes itself, in cookies and redirects, are paths on the bus, and adapted. The portal shows where services
+// are public. A path that is taken, and an address of no service, is an error of [New]. Default: none.
+func WithPath(path, address string) Option {
+	return option(func(c *config) { c.given = append(c.given, [2]string{path, address}) })
+}
+
 // WithAuthorizationServers names the issuers, such as "https://login.example.com", from which clients can get tokens
 // for the ingress. Each 401 names where that is said, below /.well-known/oauth-protected-resource (RFC 9728), for the
 // ingress as a whole and for each path of [WithHandler]. Default: none, and 401 only asks for a token.
@@ -204,7 +219,9 @@ type config struct {
 	inFlight   int64 // 0: the default
 
 	handlers []ownHandler
-	issuers  []string // of tokens, as URLs
+	issuers  []string    // of tokens, as URLs
+	given    [][2]string // public paths, and addresses on the bus
+	paths    publicPaths // the same, parsed
 
 	events       openEvents // nil if port 417 is not open
 	eventStreams int        // at most
@@ -223,7 +240,7 @@ func newConfig(options []Option) (*config, error) {
 	}
 	return config, errors.Join(
 		outside.CheckPorts("ingress.WithPorts", config.ports), config.parseProxies(), config.parseOrigins(),
-		config.validOwnTokens(), config.checkHandlers(), config.checkIssuers(), config.events.check(), config.validLimits())
+		config.validOwnTokens(), config.checkHandlers(), config.checkIssuers(), config.parsePaths(), config.events.check(), config.validLimits())
 }
 
 func (c *config) parseProxies() error {
@@ -387,6 +404,27 @@ func (c *config) resourceOf(path string) string {
 // hasOwnTokens reports whether a path is that of a service with tokens of its own.
 func (c *config) hasOwnTokens(path string) bool {
 	service, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	if public := c.paths.of(path); public != nil {
+		service = public.host
+	}
 	host, _, _ := strings.Cut(service, ":")
 	return slices.Contains(c.ownTokens, subject.LowerHost(host))
+}
+
+// parsePaths returns an error for each public path that cannot be one.
+func (c *config) parsePaths() error {
+	c.paths.open, c.paths.isReserved = c.ports, c.isReserved
+	var errs []error
+	for _, each := range c.given {
+		errs = append(errs, c.paths.add(each[0], each[1]))
+	}
+	return errors.Join(append(errs, c.paths.finish())...)
+}
+
+// isReserved reports whether the ingress serves a path itself, or leaves it to the portal, so that no public path can
+// take it.
+func (c *config) isReserved(path string) bool {
+	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	return first == "-" || strings.EqualFold(first, outside.HostPortal) || c.handlerOf(path) != nil ||
+		len(c.issuers) > 0 && strings.HasPrefix(path, metadataPath)
 }

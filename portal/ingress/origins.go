@@ -114,14 +114,19 @@ func hasProxies(handler http.Handler) bool {
 	return ok && len(ingress.config.trusted) > 0
 }
 
-// checkWorker refuses the script of a service worker at /<host>, without a path. It would control all pages in the
-// folder of the script, which would be those of all services and the portal's. A browser says for what it wants the
-// script (https://w3c.github.io/ServiceWorker/#service-worker-script-request).
-func checkWorker(r *http.Request, path string) error {
-	service := strings.TrimPrefix(path, "/")
-	if r.Header.Get("Service-Worker") == "" || strings.Contains(service, "/") {
+// checkWorker refuses the script of a service worker, of a service with this host and port, in a folder with pages of
+// other services: it would control all pages in the folder of the script. So it has to have a path below /<host>/, or
+// below a public path. A browser says for what it wants the script
+// (https://w3c.github.io/ServiceWorker/#service-worker-script-request).
+func (c *config) checkWorker(r *http.Request, path, host string) error {
+	folder := path[:strings.LastIndexByte(path, '/')+1]
+	if r.Header.Get("Service-Worker") == "" || folder != "/" && !c.paths.holdsOthers(folder, host) {
 		return nil
 	}
+	if folder == "/" {
+		return bus.Errorf(http.StatusForbidden,
+			"a service worker at %.80s would control the pages of all services; give it a path below %.80[1]s/", path)
+	}
 	return bus.Errorf(http.StatusForbidden,
-		"a service worker at /%.80s would control the pages of all services; give it a path below /%.80[1]s/", service)
+		"a service worker at %.80s would control pages of other services; put it into a folder that holds none", path)
 }
