@@ -124,7 +124,7 @@ func (i *Handler) serve(w http.ResponseWriter, r *http.Request) {
 func (i *Handler) forward(w http.ResponseWriter, r *http.Request, path string, from *forwarding, load *reservation) {
 	to, public, err := i.config.paths.addressOf(path)
 	if err == nil {
-		err = cmp.Or(i.config.checkWorker(r, path, to.Host), checkUpgrade(r))
+		err = cmp.Or(i.config.paths.checkWorker(r, path, to.Host, public), checkUpgrade(r))
 	}
 	if err != nil {
 		i.rejectRequest(w, r, err)

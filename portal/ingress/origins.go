@@ -113,20 +113,3 @@ func hasProxies(handler http.Handler) bool {
 	ingress, ok := handler.(*Handler)
 	return ok && len(ingress.config.trusted) > 0
 }
-
-// checkWorker refuses the script of a service worker, of a service with this host and port, in a folder with pages of
-// other services: it would control all pages in the folder of the script. So it has to have a path below /<host>/, or
-// below a public path. A browser says for what it wants the script
-// (https://w3c.github.io/ServiceWorker/#service-worker-script-request).
-func (c *config) checkWorker(r *http.Request, path, host string) error {
-	folder := path[:strings.LastIndexByte(path, '/')+1]
-	if r.Header.Get("Service-Worker") == "" || folder != "/" && !c.paths.holdsOthers(folder, host) {
-		return nil
-	}
-	if folder == "/" {
-		return bus.Errorf(http.StatusForbidden,
-			"a service worker at %.80s would control the pages of all services; give it a path below %.80[1]s/", path)
-	}
-	return bus.Errorf(http.StatusForbidden,
-		"a service worker at %.80s would control pages of other services; put it into a folder that holds none", path)
-}

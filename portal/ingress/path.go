@@ -192,9 +192,25 @@ func cutQuery(reference string) (path, behind string) {
 	return reference, ""
 }
 
-// holdsOthers reports whether a folder, such as "/shop/", has public paths of other hosts than this.
-func (p *publicPaths) holdsOthers(folder, host string) bool {
-	return slices.ContainsFunc(p.all, func(each *publicPath) bool {
+// checkWorker refuses the script of a service worker, at the path of a service with this host and port, in a folder with
+// pages of other services: it would control all pages in the folder of the script. So it has to have a path below
+// /<host>/, or below a public path. A browser says for what it wants the script
+// (https://w3c.github.io/ServiceWorker/#service-worker-script-request).
+func (p *publicPaths) checkWorker(r *http.Request, path, host string, public *publicPath) error {
+	if r.Header.Get("Service-Worker") == "" {
+		return nil
+	}
+	folder := path[:strings.LastIndexByte(path, '/')+1]
+	switch {
+	case folder == "/", public != nil && !strings.HasPrefix(folder, public.prefix+"/"):
+		return bus.Errorf(http.StatusForbidden,
+			"a service worker at %.80s would control the pages of all services; give it a path below %.80[1]s/", path)
+	case slices.ContainsFunc(p.all, func(each *publicPath) bool {
 		return each.host != host && strings.HasPrefix(each.prefix+"/", folder)
-	})
+	}):
+		return bus.Errorf(http.StatusForbidden,
+			"a service worker at %.80s would control pages of other services; put it into a folder that has none", path)
+	default:
+		return nil
+	}
 }
