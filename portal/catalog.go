@@ -324,8 +324,7 @@ type reader struct {
 	public  []byte // public paths, as JSON; nil for none
 }
 
-// readerOf returns what a request says of the ingress. Of its public paths a caller sees those that lead to hosts in the
-// document.
+// readerOf returns what a request says of the ingress. A caller sees the public paths that lead to hosts in the document.
 func (s *snapshot) readerOf(r *http.Request, baseURL string) reader {
 	var all map[string]string
 	said := r.Header.Get("X-Forwarded-Public-Paths")
@@ -338,10 +337,10 @@ func (s *snapshot) readerOf(r *http.Request, baseURL string) reader {
 			return to.Host == hostPort{member.Host, member.Port}.String() && len(member.Document.Paths) > 0
 		})
 	})
-	if len(all) == 0 {
+	public, err := json.Marshal(all)
+	if err != nil || len(all) == 0 {
 		return reader{baseURL: baseURL}
 	}
-	public, _ := json.Marshal(all) // strings only
 	return reader{baseURL, public}
 }
 

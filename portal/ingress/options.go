@@ -131,17 +131,18 @@ func WithHandler(path string, handler http.Handler) Option {
 	return option(func(c *config) { c.handlers = append(c.handlers, ownHandler{path, handler}) })
 }
 
-// WithPath makes a service on the bus reachable at a public path, so that clients need not know its host:
+// WithPath gives a service a public path, such as "/shop" for "https://shop.example": /shop/cart calls
+// https://shop.example:443/cart. The address may have a port, one of [WithPorts], and a path. Of several public paths
+// the longest counts. "/" stands for what is left by hosts, the portal, handlers and operators' paths.
 //
-//	ingress.WithPath("/shop", "https://shop.example")
+// A host keeps its path with a port, such as /shop:443/cart; one without a port is hidden by a public path of that name,
+// and by "/" unless the name has a dot and the path goes on behind it, as in /shop.example/cart. Segments of dots are
+// refused behind a public path.
 //
-// has /shop/cart call https://shop.example:443/cart. The address may have a port, one of [WithPorts], and a path. Of
-// several paths the longest counts. "/" stands for all that no host has, nor the portal, a handler or an operator's
-// path: hosts keep what begins with their name and a port, or with a name that has a dot, and goes on behind a slash.
-// Each host keeps its path with a port, such as /shop:443/cart; that without a port is hidden by a public path of the
-// same name. The service finds the public path in X-Forwarded-Public-Path, unless the address has a path. The paths
-// that it writes itself, in cookies and redirects, are paths on the bus, and adapted. The portal shows where services
-// are public. A path that is taken, and an address of no service, is an error of [New]. Default: none.
+// Cookies, redirects and documents follow: the paths that a service writes are paths on the bus. The service finds the
+// public path that leads to its root in X-Forwarded-Public-Path, and the portal shows all of them. Cookies of a service
+// at "/" go to all services, as they share an origin. A path that is taken or has two spellings, and an address that is
+// not open to the outside, is an error of [New]. Default: none.
 func WithPath(path, address string) Option {
 	return option(func(c *config) { c.given = append(c.given, [2]string{path, address}) })
 }
@@ -240,7 +241,8 @@ func newConfig(options []Option) (*config, error) {
 	}
 	return config, errors.Join(
 		outside.CheckPorts("ingress.WithPorts", config.ports), config.parseProxies(), config.parseOrigins(),
-		config.validOwnTokens(), config.checkHandlers(), config.checkIssuers(), config.parsePaths(), config.events.check(), config.validLimits())
+		config.validOwnTokens(), config.checkHandlers(), config.checkIssuers(), config.parsePaths(), config.events.check(),
+		config.validLimits())
 }
 
 func (c *config) parseProxies() error {

@@ -192,8 +192,8 @@ func cutQuery(reference string) (path, behind string) {
 	return reference, ""
 }
 
-// checkWorker refuses the script of a service worker, at the path of a service with this host and port, in a folder with
-// pages of other services: it would control all pages in the folder of the script. So it has to have a path below
+// checkWorker refuses the script of a service worker, at the path of a service with this host and port, in a folder
+// with pages of other services: it would control all pages in the folder of the script. So it has to have a path below
 // /<host>/, or below a public path. A browser says for what it wants the script
 // (https://w3c.github.io/ServiceWorker/#service-worker-script-request).
 func (p *publicPaths) checkWorker(r *http.Request, path, host string, public *publicPath) error {

@@ -527,11 +527,12 @@ type described struct{}
 // Add adds.
 func (described) Add(x, y int) (sum int) { return x + y }
 
-// TestPath_Documents has a document say where its reader can call: at the public path through which it was asked for, or
-// at the ingress.
+// TestPath_Documents has a document say where its reader can call: at the public path through which it was asked for,
+// or at the ingress.
 func TestPath_Documents(t *testing.T) {
 	t.Parallel()
-	entrance := portaltest.Open(t, append(mappedRoot(), ingress.WithPath("/docs.json", "https://shop.example/openapi.json"))...)
+	entrance := portaltest.Open(t, append(mappedRoot(),
+		ingress.WithPath("/docs.json", "https://shop.example/openapi.json"))...)
 	for _, host := range []string{"shop.example", "web.example"} {
 		require.NoError(t, bus.Serve(entrance.Bus.Connect(host), described{}))
 	}
