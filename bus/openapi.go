@@ -158,8 +158,8 @@ func (d *documents) endpoint(c *Conn, port int) (*endpoint, error) {
 	return document, nil
 }
 
-// keyOf returns where a caller reaches what a document describes: at the ingress, or at the public path through which it
-// was asked for.
+// keyOf returns where a caller reaches what a document describes: at the ingress, or at the public path through which
+// it was asked for.
 func keyOf(c *Conn, port int, r *http.Request, message *wire.Request) renderedKey {
 	key := renderedKey{port: port, baseURL: c.BaseURL(r)}
 	public := fromIngress(message, "X-Forwarded-Public-Path")

@@ -324,7 +324,7 @@ type reader struct {
 	public  []byte // public paths, as JSON; nil for none
 }
 
-// readerOf returns what a request says of the ingress. A caller sees the public paths that lead to hosts in the document.
+// readerOf returns what a request says of the ingress. A caller sees the public paths to what is in the document.
 func (s *snapshot) readerOf(r *http.Request, baseURL string) reader {
 	var all map[string]string
 	said := r.Header.Get("X-Forwarded-Public-Paths")

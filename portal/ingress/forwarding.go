@@ -72,12 +72,17 @@ func (f *forwarding) through(public *publicPath, to *url.URL, all *publicPaths) 
 // kind are kept only if a trusted proxy has set them.
 func (f *forwarding) writeTo(header http.Header) {
 	maps.DeleteFunc(header, func(name string, _ []string) bool { return isForwardingHeader(name) && !f.trusted })
-	values := [...]string{f.client, f.host, f.proto, f.prefix, f.public, f.paths}
-	for i, name := range [...]string{"X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Forwarded-Prefix",
-		"X-Forwarded-Public-Path", "X-Forwarded-Public-Paths"} {
+	values := [...]string{f.client, f.host, f.proto, f.prefix}
+	for i, name := range [...]string{"X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Forwarded-Prefix"} {
 		delete(header, name)
 		if values[i] != "" {
 			header[name] = values[i : i+1 : i+1]
+		}
+	}
+	for i, name := range [...]string{"X-Forwarded-Public-Path", "X-Forwarded-Public-Paths"} {
+		delete(header, name)
+		if value := [...]string{f.public, f.paths}[i]; value != "" {
+			header.Set(name, value)
 		}
 	}
 }

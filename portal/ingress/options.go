@@ -135,9 +135,9 @@ func WithHandler(path string, handler http.Handler) Option {
 // https://shop.example:443/cart. The address may have a port, one of [WithPorts], and a path. Of several public paths
 // the longest counts. "/" stands for what is left by hosts, the portal, handlers and operators' paths.
 //
-// A host keeps its path with a port, such as /shop:443/cart; one without a port is hidden by a public path of that name,
-// and by "/" unless the name has a dot and the path goes on behind it, as in /shop.example/cart. Segments of dots are
-// refused behind a public path.
+// A host keeps its path with a port, such as /shop:443/cart. One without a port is hidden by a public path of that
+// name, and by "/" unless the name has a dot and the path goes on behind it, as in /shop.example/cart. Segments of dots
+// are refused behind a public path.
 //
 // Cookies, redirects and documents follow: the paths that a service writes are paths on the bus. The service finds the
 // public path that leads to its root in X-Forwarded-Public-Path, and the portal shows all of them. Cookies of a service

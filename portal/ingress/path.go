@@ -46,7 +46,7 @@ func (p *publicPaths) add(given, target string) error {
 	switch {
 	case given != "/" && !isPlainPath(prefix) || given == "":
 		return fmt.Errorf("ingress.WithPath: %q is not a path such as /shop or /shop/new: leave out queries, fragments, "+
-			"percent signs, and segments that are empty or dots", given)
+			"percent signs, semicolons, and segments that are empty or dots", given)
 	case strings.Contains(first, ":"):
 		return fmt.Errorf("ingress.WithPath: %q begins with a host and a port, whose path always leads to that host: "+
 			"leave out the colon", given)
@@ -78,7 +78,7 @@ func (p *publicPaths) parseTarget(target string) (host, path string, err error) 
 	path = strings.TrimSuffix("/"+path, "/")
 	if path != "" && !isPlainPath(path) {
 		return "", "", errors.New(
-			"leave out queries, fragments, percent signs, and segments that are empty or dots from the path")
+			"leave out queries, fragments, percent signs, semicolons, and segments that are empty or dots")
 	}
 	return to.Host, path, nil
 }
@@ -87,7 +87,7 @@ func (p *publicPaths) parseTarget(target string) (host, path string, err error) 
 func isPlainPath(path string) bool {
 	segments := strings.Split(path, "/")
 	return segments[0] == "" && len(segments) > 1 && !strings.ContainsFunc(path, outside.IsStray) &&
-		!strings.Contains(path, "%") &&
+		!strings.ContainsAny(path, "%;") &&
 		!slices.ContainsFunc(segments[1:], func(s string) bool { return s == "" || s == "." || s == ".." })
 }
 

@@ -9,6 +9,7 @@ import (
 	"path"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -162,8 +163,8 @@ func TestPath_Errors(t *testing.T) {
 		long[at] = ingress.WithPath(fmt.Sprintf("/%d%s", at, strings.Repeat("x", 60)), shop)
 	}
 	path := func(path, address string) []ingress.Option { return []ingress.Option{ingress.WithPath(path, address)} }
-	const noPath = "is not a path such as /shop or /shop/new: leave out queries, fragments, percent signs, and " +
-		"segments that are empty or dots"
+	const noPath = "is not a path such as /shop or /shop/new: leave out queries, fragments, percent signs, semicolons, " +
+		"and segments that are empty or dots"
 	const noAddress = "which is not the address of a service on an open port, such as https://shop.example or " +
 		"https://shop.example:80/api: "
 	for _, test := range []struct {
@@ -188,6 +189,7 @@ func TestPath_Errors(t *testing.T) {
 		{"a fragment", path("/a#b", shop), `"/a#b" ` + noPath},
 		{"a backslash", path(`/a\b`, shop), noPath},
 		{"a blank", path("/a b", shop), noPath},
+		{"an end of a cookie's path", path("/a;b", shop), noPath},
 		{"letters that are no ASCII", path("/é", shop), noPath},
 		{"a URL", path("https://door.example/shop", shop), noPath},
 		{"a host and a port", path("/shop.example:443", shop), `ingress.WithPath: "/shop.example:443" begins with a host ` +
@@ -521,6 +523,16 @@ func TestPath_Upgrades(t *testing.T) {
 	assert.Equal(t, "data: /feed/x\n", string(text))
 }
 
+// TestPath_TimeBudget ends a call at a public path in time, and names the path in the problem.
+func TestPath_TimeBudget(t *testing.T) {
+	t.Parallel()
+	entrance := portaltest.Open(t, append(mapped(), ingress.WithTimeBudget(50*time.Millisecond))...)
+	entrance.Serve("shop.example", 443, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	problem := entrance.Get("/shop/a").Problem(t)
+	assert.Equal(t, http.StatusGatewayTimeout, problem.Status)
+	assert.Equal(t, "/shop/a", problem.Instance)
+}
+
 // described is a service with a document.
 type described struct{}
 
@@ -557,8 +569,8 @@ func TestPath_Documents(t *testing.T) {
 	}
 }
 
-// FuzzPath holds that a path leads to one place: to the longest public path that holds it, and never out of its address;
-// what begins with a host and a port leads there.
+// FuzzPath holds that a path leads to one place: to the longest public path that holds it, and never out of its
+// address; what begins with a host and a port leads there.
 func FuzzPath(f *testing.F) {
 	for _, seed := range []string{
 		"/shop/a?x=1", "/shop", "/shop/admin/%2e%2e/x", "/shop%2fadmin", "/v1/api/..%2f..%5cx", "/v1/api//x/", "//shop",
