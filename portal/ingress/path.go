@@ -149,12 +149,21 @@ func (p *publicPaths) addressOf(path string) (*url.URL, *publicPath, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	isDots := func(segment string) bool { return segment == "." || segment == ".." }
-	if slices.ContainsFunc(strings.FieldsFunc(to.Path, func(c rune) bool { return c == '/' || c == '\\' }), isDots) {
+	if hasDots(to.Path) {
 		return nil, nil, bus.Errorf(http.StatusBadRequest,
 			"the path has a segment of dots, which may lead out of %s; send the path that is meant", public.name())
 	}
 	return to, public, nil
+}
+
+// hasDots reports whether a decoded path has a segment of dots, also for servers that take \ for /, or leave out what
+// follows a semicolon.
+func hasDots(path string) bool {
+	segments := strings.FieldsFunc(path, func(c rune) bool { return c == '/' || c == '\\' })
+	return slices.ContainsFunc(segments, func(segment string) bool {
+		name, _, _ := strings.Cut(segment, ";")
+		return name == "." || name == ".."
+	})
 }
 
 // seen returns the path at which clients see a path of a service that was called through a public path: below that,

@@ -133,7 +133,7 @@ func TestPath_LeadsNowhereElse(t *testing.T) {
 	address := serve(t, entrance)
 	for _, target := range []string{
 		"/v1/api/../../secret", "/v1/api/..", "/v1/api/.", "/v1/api/./x", "/v1/api/%2e%2e/secret", "/v1/api/.%2E/secret",
-		"/v1/api/..%2fsecret", "/v1/api/x%2f..%2f..%2fsecret", "/v1/api/..%5csecret", "/v1/api/..\\secret",
+		"/v1/api/..%2fsecret", "/v1/api/x%2f..%2f..%2fsecret", "/v1/api/..%5csecret", "/v1/api/..;/secret", "/v1/api/.%2e;x=y/z", "/v1/api/..\\secret",
 		"/v1/api/x/..%2F../secret", "/shop/../admin", "/shop/x/../../portal/", "/shop/%2e%2e/-/metrics", "/../-/metrics",
 		"/./shop", "/%2e%2e/shop.example:888/ping",
 	} {
