@@ -51,7 +51,7 @@ function readItem(description, key, item, places) {
   return operations;
 }
 
-/** The public paths of a host: {"/shop": "https://shop.example:443"} is in the document. */
+/** The public paths of a host, such as "/shop". */
 function placesOf(all, host) {
   return all.flatMap(([path, target]) => (target.startsWith(`/${host}:`) ? [path] : []));
 }
