@@ -16,6 +16,7 @@ import (
 	"github.com/busline/busline/bus/internal/feature"
 	"github.com/busline/busline/bus/internal/server"
 	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/bus/wire"
 	"github.com/busline/busline/reflectapi"
 	"github.com/busline/busline/reflectapi/strictjson"
 	"github.com/busline/busline/restmap"
@@ -50,6 +51,7 @@ type documents struct {
 type renderedKey struct {
 	port    int
 	baseURL string
+	atRoot  bool   // the base URL is the place of the service, so that paths begin without its host
 	visible string // one byte per endpoint of the port
 	events  string // those in a document of OpenAPI 3.1; "" for one of 3.0.0
 }
@@ -143,7 +145,8 @@ func (d *documents) endpoint(c *Conn, port int) (*endpoint, error) {
 		if err != nil {
 			return hasRun(http.StatusBadRequest, err, "%s", err)
 		}
-		body, err := d.render(c, renderedKey{port: port, baseURL: c.BaseURL(r)}, is31, callctx.Of(r.Context()).Claims)
+		call := callctx.Of(r.Context())
+		body, err := d.render(c, keyOf(c, port, r, call.Request), is31, call.Claims)
 		if err != nil {
 			return err
 		}
@@ -153,6 +156,18 @@ func (d *documents) endpoint(c *Conn, port int) (*endpoint, error) {
 		return err
 	})
 	return document, nil
+}
+
+// keyOf returns where a caller reaches what a document describes: at the ingress, or at the public path through which
+// it was asked for.
+func keyOf(c *Conn, port int, r *http.Request, message *wire.Request) renderedKey {
+	key := renderedKey{port: port, baseURL: c.BaseURL(r)}
+	public := fromIngress(message, "X-Forwarded-Public-Path")
+	address := key.baseURL + strings.TrimSuffix(public, "/")
+	if strings.HasPrefix(public, "/") && openapi.CheckBaseURL(address) == nil {
+		key.baseURL, key.atRoot = address, true
+	}
+	return key
 }
 
 // add adds endpoints that have become live.
@@ -227,7 +242,7 @@ func (c *Conn) publishedEvents(verified claims.Claims) (*openapi31.Events, strin
 // buildLocked returns the document of the endpoints that a caller sees.
 func (d *documents) buildLocked(c *Conn, key renderedKey, visible []*endpoint) (*openapi.Document, error) {
 	service := openapi.Service{
-		Host: c.host, Port: key.port, Version: c.config.version, BaseURL: key.baseURL,
+		Host: c.host, Port: key.port, Version: c.config.version, BaseURL: key.baseURL, AtRoot: key.atRoot,
 		Description: cmp.Or(c.config.description, d.descriptionLocked(visible)),
 	}
 	for _, e := range visible {

@@ -14,7 +14,7 @@ const (
 	usualWords    = 650
 	decisionWords = 350
 	recipeWords   = 450
-	allWords      = 48_500
+	allWords      = 48_850
 )
 
 // wordBudgets are the pages that may be longer than usual: references, and the two that are read from start to end.
@@ -36,13 +36,13 @@ var wordBudgets = map[string]int{
 	"docs/guides/service.md":          1530,
 	"docs/guides/types.md":            800,
 	"docs/reference/telemetry.md":     1300,
-	"docs/understand/threats.md":      1510,
+	"docs/understand/threats.md":      1530,
 	"docs/learn/tutorial.md":          1600,
 	"docs/decisions/README.md":        460,
 	"docs/reference/wire.md":          3960,
 	"docs/guides/call.md":             700,
 	"docs/guides/permissions.md":      700,
-	"docs/guides/portal.md":           740,
+	"docs/guides/portal.md":           850,
 }
 
 // TestWords holds each page to a number of words, code and tables included and pictures left out, so that pages do not

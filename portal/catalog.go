@@ -5,9 +5,12 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -315,9 +318,39 @@ func render(servers *[]openapi.Server, marshal func() ([]byte, error)) (rendered
 	return rendered{slices.Concat(before, outside.Quote(""), after), len(before)}, nil
 }
 
-// json returns the document for readers that reach the ingress at the base URL.
-func (r rendered) json(baseURL string) []byte {
-	return slices.Concat(r.text[:r.baseURL], outside.Quote(baseURL), r.text[r.baseURL+len(outside.Quote("")):])
+// reader is what a document says to a reader of the ingress through which it is asked for.
+type reader struct {
+	baseURL string
+	public  []byte // public paths, as JSON; nil for none
+}
+
+// readerOf returns what a request says of the ingress. A caller sees the public paths to what is in the document.
+func (s *snapshot) readerOf(r *http.Request, baseURL string) reader {
+	var all map[string]string
+	said := r.Header.Get("X-Forwarded-Public-Paths")
+	if said == "" || json.Unmarshal([]byte(said), &all) != nil {
+		return reader{baseURL: baseURL}
+	}
+	maps.DeleteFunc(all, func(_, target string) bool {
+		to, err := url.Parse(target)
+		return err != nil || !slices.ContainsFunc(s.members, func(member openapi.Member) bool {
+			return to.Host == hostPort{member.Host, member.Port}.String() && len(member.Document.Paths) > 0
+		})
+	})
+	public, err := json.Marshal(all)
+	if err != nil || len(all) == 0 {
+		return reader{baseURL: baseURL}
+	}
+	return reader{baseURL, public}
+}
+
+// json returns the document for a reader.
+func (r rendered) json(to reader) []byte {
+	text := slices.Concat(r.text[:r.baseURL], outside.Quote(to.baseURL), r.text[r.baseURL+len(outside.Quote("")):])
+	if to.public == nil {
+		return text
+	}
+	return slices.Concat(bytes.TrimSuffix(text, []byte("}")), []byte(`,"x-public-paths":`), to.public, []byte("}"))
 }
 
 // newerDocument is the document of a snapshot in OpenAPI 3.1, which is made when a reader asks for it.
@@ -328,7 +361,7 @@ type newerDocument struct {
 }
 
 // newerJSON returns the aggregated document in OpenAPI 3.1, with the events that the caller may see.
-func (c *catalog) newerJSON(ctx context.Context, current *snapshot, baseURL string) ([]byte, error) {
+func (c *catalog) newerJSON(ctx context.Context, current *snapshot, to reader) ([]byte, error) {
 	events, err := c.events.Read(ctx)
 	if err != nil {
 		return nil, err
@@ -344,5 +377,5 @@ func (c *catalog) newerJSON(ctx context.Context, current *snapshot, baseURL stri
 		}
 		newer.events, newer.document = events, document
 	}
-	return newer.document.json(baseURL), nil
+	return newer.document.json(to), nil
 }

@@ -1,7 +1,9 @@
 package portal_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -9,13 +11,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/claims"
 	"github.com/busline/busline/portal"
+	"github.com/busline/busline/portal/ingress"
 	"github.com/busline/busline/portal/internal/portaltest"
+	"github.com/busline/busline/restmap/openapi"
 )
 
 // openPortal starts an ingress and a portal that verify tokens.
@@ -197,5 +202,59 @@ func TestInstances(t *testing.T) {
 	}
 	if got := entrance.Get("/portal/instances.json", i.Bearer(claims.Claims{"exp": 1})); got.StatusCode != 401 {
 		t.Errorf("a token that has expired: status %d", got.StatusCode)
+	}
+}
+
+// TestDocument_PublicPaths says at which public paths a caller reaches what it may call, as the ingress has it.
+func TestDocument_PublicPaths(t *testing.T) {
+	t.Parallel()
+	i := portaltest.NewIssuer(t)
+	entrance := portaltest.OpenFor(t, i, ingress.WithPath("/vault", "https://vault.example"),
+		ingress.WithPath("/canary/", "https://canary.example/distance"), ingress.WithPath("/", "https://web.example"),
+		ingress.WithPath("/old", "https://vault.example:80"))
+	require.NoError(t, portal.Register(entrance.Bus.Connect("portal", i.Trust()), longTimeouts()...))
+	entrance.Keep("vault.example", i.Trust())
+	require.NoError(t, bus.Serve(entrance.Bus.Connect("canary.example", i.Trust()), calculator{},
+		bus.RequireClaims(`"canary" in roles`)))
+	const vault, canary = `"/vault":"https://vault.example:443"`, `"/canary":"https://canary.example:443/distance"`
+	for header, want := range map[string]string{
+		"X: anonymous":               "{" + vault + "}",
+		"X-Forwarded-Public-Paths: ": "{" + vault + "}",
+		`X-Forwarded-Public-Paths: {"/evil":"https://vault.example:443"}`: "{" + vault + "}",
+		i.In("canary"): "{" + canary + "," + vault + "}",
+	} {
+		for _, query := range []string{"", "?version=3.1"} {
+			got := entrance.Get("/portal/openapi.json"+query, header)
+			require.Equal(t, http.StatusOK, got.StatusCode, got.Text)
+			document, err := openapi3.NewLoader().LoadFromData([]byte(got.Text))
+			require.NoError(t, err)
+			require.NoError(t, document.Validate(t.Context()))
+			text, err := json.Marshal(document.Extensions["x-public-paths"])
+			require.NoError(t, err)
+			assert.JSONEq(t, want, string(text), header)
+			assert.Equal(t, "http://door.example", document.Servers[0].URL)
+			assert.Equal(t, http.StatusNotModified, entrance.Get("/portal/openapi.json"+query, header,
+				"If-None-Match: "+got.Header.Get("Etag")).StatusCode)
+		}
+	}
+	_, err := openapi.Parse([]byte(entrance.Get("/portal/openapi.json").Text))
+	require.NoError(t, err)
+
+	conn := entrance.Bus.Connect("other.example", i.Trust())
+	for said, want := range map[string]bool{
+		"": false, "[]": false, "{": false, `{"/a":1}`: false, `{"/a":"%"}`: false, `{"/a":"https://web.example:443"}`: false,
+		`{"/a":"https://vault.example:443/<b>"}`: true,
+	} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://portal/openapi.json", http.NoBody)
+		require.NoError(t, err)
+		if said != "" {
+			request.Header.Set("X-Forwarded-Public-Paths", said)
+		}
+		response, err := conn.Do(request)
+		require.NoError(t, err)
+		text, err := io.ReadAll(response.Body)
+		require.NoError(t, err)
+		assert.True(t, json.Valid(text), said)
+		assert.Equal(t, want, strings.Contains(string(text), "x-public-paths"), said)
 	}
 }

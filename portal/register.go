@@ -74,8 +74,9 @@ const everyCaller = "*"
 
 // Register serves the portal on conn, which has to be connected as "portal": the page for browsers at /, and at
 // /openapi.json one document of everything that is served on public ports of the plane; with ?version=3.1 it is in
-// OpenAPI 3.1, and has what is published. At /asyncapi.json is one of all events, and at /client.ts a TypeScript client
-// of both, in which ?int64=bigint or string chooses the type of integers of 64 bits.
+// OpenAPI 3.1, and has what is published. Its x-public-paths are those of ingress.WithPath. At /asyncapi.json is one of
+// all events, and at /client.ts a TypeScript client of both, in which ?int64=bigint or string chooses the type of
+// integers of 64 bits.
 //
 // A caller's token is passed on to each service, which leaves out what its bearer may not call.
 //
@@ -197,14 +198,14 @@ func (h *documentHandler) document(r *http.Request) ([]byte, error) {
 	}
 	catalog := h.catalogs.Of(bus.ActorOf(r.Context()))
 	current, err := catalog.read(r.Context())
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case is31:
-		return catalog.newerJSON(r.Context(), current, h.conn.BaseURL(r))
-	default:
-		return current.document.json(h.conn.BaseURL(r)), nil
 	}
+	to := current.readerOf(r, h.conn.BaseURL(r))
+	if is31 {
+		return catalog.newerJSON(r.Context(), current, to)
+	}
+	return current.document.json(to), nil
 }
 
 // clientHandler serves a TypeScript client of what the caller may call, and of the events that it may see.

@@ -112,7 +112,7 @@ func (s *showcase) open(ctx context.Context, stdout io.Writer, with settings) (*
 		return nil, err
 	}
 	handler, err := ingress.New(caller, ingress.WithEvents("orders.example/*", "payments.example/*"),
-		ingress.WithHandler("/mcp", tools))
+		ingress.WithHandler("/mcp", tools), ingress.WithPath("/shop", "https://products.example"))
 	if err != nil {
 		return nil, err
 	}

@@ -73,7 +73,8 @@ func newStage(ctx context.Context, jetStream bool) (s *stage, err error) {
 	if err != nil {
 		return nil, err
 	}
-	handler, err := ingress.New(door, ingress.WithEvents("orders.example/*"))
+	handler, err := ingress.New(door, ingress.WithEvents("orders.example/*"),
+		ingress.WithPath("/shop", "https://products.example"))
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package ingress
 
 import (
+	"cmp"
 	"net/http"
 	"net/textproto"
 	"net/url"
@@ -139,9 +140,6 @@ func expires(cookie *http.Cookie) bool {
 	return cookie.MaxAge < 0 || cookie.MaxAge == 0 && !cookie.Expires.IsZero() && cookie.Expires.Before(time.Now())
 }
 
-// root returns the path of the service as clients see it, without a slash at the end: "/bus/library.example".
-func (p *servicePlace) root() string { return p.prefix + "/" + p.name }
-
 // cookie returns a Set-Cookie line without Domain, whose Path is that of the service or below. All other attributes
 // stay, also those that this code does not know.
 func (p *servicePlace) cookie(line string) string {
@@ -165,15 +163,27 @@ func (p *servicePlace) cookie(line string) string {
 }
 
 // cookiePath returns the path of a cookie as clients see it. A browser chooses one if there is none that begins with a
-// slash: the directory of the request, which lies outside the service if the path was bare.
+// slash: the directory of the request, which lies outside the service if the path was bare. Through a public path each
+// path is one on the bus; one that holds more of the service is the public path itself.
 func (p *servicePlace) cookiePath(path string) string {
-	root := p.root()
+	root, rooted := p.root(), strings.HasPrefix(path, "/")
+	if p.public != nil {
+		_, holdsAll := cutPath(p.public.path, strings.TrimSuffix(path, "/"))
+		switch {
+		case !rooted && !p.bare:
+			return ""
+		case !rooted, holdsAll:
+			return cmp.Or(root, "/")
+		default:
+			return p.below(p.name, path)
+		}
+	}
 	switch {
-	case !strings.HasPrefix(path, "/") && !p.bare:
+	case !rooted && !p.bare:
 		return ""
 	case path == root, strings.HasPrefix(path, root+"/"):
 		return path
-	case !strings.HasPrefix(path, "/"), path == "/":
+	case !rooted, path == "/":
 		return root
 	default:
 		return root + path

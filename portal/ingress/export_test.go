@@ -5,6 +5,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"net/url"
 
 	"github.com/nats-io/nats.go"
 )
@@ -93,3 +94,12 @@ func NATS(i *Handler) *nats.Conn { return i.conn.NATS() }
 
 // ID returns the instance ID of an ingress.
 func ID(i *Handler) string { return i.conn.ID() }
+
+// AddressOf returns the address to which a path leads, and the public path that leads there; "" if none does.
+func AddressOf(i *Handler, path string) (to *url.URL, public string, err error) {
+	to, through, err := i.config.paths.addressOf(path)
+	if through != nil {
+		public = through.name()
+	}
+	return to, public, err
+}

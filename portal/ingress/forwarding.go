@@ -19,6 +19,9 @@ type forwarding struct {
 	prefix string // of the path under which the ingress is mounted: "/bus", or ""
 
 	trusted bool // the peer is a trusted proxy
+
+	public string // the path that stands for the root of the service, of WithPath: "/shop"
+	paths  string // all public paths, as JSON
 }
 
 // forwarding determines the origin of a request.
@@ -53,6 +56,18 @@ func (f *forwarding) applyTrusted(said http.Header) {
 	}
 }
 
+// through notes the public path through which a service is called, and for the portal's document all of them.
+func (f *forwarding) through(public *publicPath, to *url.URL, all *publicPaths) {
+	switch {
+	case to.Hostname() == outside.HostPortal:
+		if to.Path == "/openapi.json" {
+			f.paths = all.header
+		}
+	case public != nil && public.path == "":
+		f.public = public.name()
+	}
+}
+
 // writeTo sets the X-Forwarded headers of a request for the bus, replacing those of the client. Other headers of this
 // kind are kept only if a trusted proxy has set them.
 func (f *forwarding) writeTo(header http.Header) {
@@ -62,6 +77,12 @@ func (f *forwarding) writeTo(header http.Header) {
 		delete(header, name)
 		if values[i] != "" {
 			header[name] = values[i : i+1 : i+1]
+		}
+	}
+	for i, name := range [...]string{"X-Forwarded-Public-Path", "X-Forwarded-Public-Paths"} {
+		delete(header, name)
+		if value := [...]string{f.public, f.paths}[i]; value != "" {
+			header.Set(name, value)
 		}
 	}
 }

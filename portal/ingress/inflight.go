@@ -196,7 +196,7 @@ func (f *inFlight) lost(response *http.Response) error {
 // Limits of a request, unless options set others.
 const (
 	maxHeaderBytes    = 64 << 10
-	maxHeaderFields   = 232 // a call has 240 at most, including up to 7 for tracing and X-Forwarded
+	maxHeaderFields   = 232 // a call has 240 at most, including up to 8 for tracing and X-Forwarded
 	noLimit           = math.MaxInt64
 	defaultInFlight   = 24 << 20
 	defaultTimeBudget = wire.DefaultTimeBudget

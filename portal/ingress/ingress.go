@@ -1,6 +1,7 @@
 package ingress
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -97,7 +98,9 @@ func (i *Handler) serve(w http.ResponseWriter, r *http.Request) {
 	if len(i.config.issuers) > 0 && !i.config.hasOwnTokens(path) {
 		w = &challengingWriter{ResponseWriter: w, metadata: i.baseURL(&from) + metadataPath + i.config.resourceOf(path)}
 	}
-	switch {
+	switch isPublic := i.config.paths.of(path) != nil; {
+	case isPublic:
+		i.forward(w, r, path, &from, load)
 	case leadsToPortal(path):
 		i.redirectToPortal(w, r, &from)
 	case path == iconPath:
@@ -119,19 +122,15 @@ func (i *Handler) serve(w http.ResponseWriter, r *http.Request) {
 // forward calls a service for a request. The time budget starts when the body has arrived; the call is cancelled when
 // the client disconnects.
 func (i *Handler) forward(w http.ResponseWriter, r *http.Request, path string, from *forwarding, load *reservation) {
-	if err := checkWorker(r, path); err != nil {
-		i.rejectRequest(w, r, err)
-		return
+	to, public, err := i.config.paths.addressOf(path)
+	if err == nil {
+		err = cmp.Or(i.config.paths.checkWorker(r, path, to.Host, public), checkUpgrade(r))
 	}
-	if err := checkUpgrade(r); err != nil {
-		i.rejectRequest(w, r, err)
-		return
-	}
-	to, err := outside.AddressOf(path, i.config.ports)
 	if err != nil {
 		i.rejectRequest(w, r, err)
 		return
 	}
+	from.through(public, to, &i.config.paths)
 	token, _, err := i.actor(r, to.Hostname())
 	if err != nil {
 		i.rejectRequest(w, r, err)
@@ -174,7 +173,7 @@ func (i *Handler) forward(w http.ResponseWriter, r *http.Request, path string, f
 		i.refuse(w, r, err)
 		return
 	}
-	place := i.placeOf(from, path, to, response)
+	place := i.placeOf(from, path, to, public, response)
 	place.noteCalled(r, from, path, response)
 	place.adaptLocations(response)
 	i.filterCookies(r, &place, to, response)

@@ -130,6 +130,22 @@ func WithHandler(path string, handler http.Handler) Option {
 	return option(func(c *config) { c.handlers = append(c.handlers, ownHandler{path, handler}) })
 }
 
+// WithPath gives a service a public path, such as "/shop" for "https://shop.example": /shop/cart calls
+// https://shop.example:443/cart. The address may have a port, one of [WithPorts], and a path. Of several public paths
+// the longest counts. "/" stands for what is left by hosts, the portal, handlers and operators' paths.
+//
+// A host keeps its path with a port, such as /shop:443/cart. One without a port is hidden by a public path of that
+// name, and by "/" unless the name has a dot and the path goes on behind it, as in /shop.example/cart. Segments of dots
+// are refused behind a public path.
+//
+// Cookies, redirects and documents follow: the paths that a service writes are paths on the bus. The service finds the
+// public path that leads to its root in X-Forwarded-Public-Path, and the portal shows all of them. Cookies of a service
+// at "/" go to all services, as they share an origin. A path that is taken or has two spellings, and an address that is
+// not open to the outside, is an error of [New]. Default: none.
+func WithPath(path, address string) Option {
+	return option(func(c *config) { c.given = append(c.given, [2]string{path, address}) })
+}
+
 // WithAuthorizationServers names the issuers, such as "https://login.example.com", from which clients can get tokens
 // for the ingress. Each 401 names where that is said, below /.well-known/oauth-protected-resource (RFC 9728), for the
 // ingress as a whole and for each path of [WithHandler]. Default: none, and 401 only asks for a token.
@@ -203,7 +219,9 @@ type config struct {
 	inFlight   int64 // 0: the default
 
 	handlers []ownHandler
-	issuers  []string // of tokens, as URLs
+	issuers  []string    // of tokens, as URLs
+	given    [][2]string // public paths, and addresses on the bus
+	paths    publicPaths // the same, parsed
 
 	events       outside.Chosen // nil if port 417 is not open
 	eventStreams int            // at most
@@ -222,7 +240,8 @@ func newConfig(options []Option) (*config, error) {
 	}
 	return config, errors.Join(
 		outside.CheckPorts("ingress.WithPorts", config.ports), config.parseProxies(), config.parseOrigins(),
-		config.validOwnTokens(), config.checkHandlers(), config.checkIssuers(), config.checkEvents(), config.validLimits())
+		config.validOwnTokens(), config.checkHandlers(), config.checkIssuers(), config.parsePaths(), config.checkEvents(),
+		config.validLimits())
 }
 
 func (c *config) parseProxies() error {
@@ -354,6 +373,27 @@ func (c *config) resourceOf(path string) string {
 // hasOwnTokens reports whether a path is that of a service with tokens of its own.
 func (c *config) hasOwnTokens(path string) bool {
 	service, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	if public := c.paths.of(path); public != nil {
+		service = public.host
+	}
 	host, _, _ := strings.Cut(service, ":")
 	return slices.Contains(c.ownTokens, subject.LowerHost(host))
+}
+
+// parsePaths returns an error for each public path that cannot be one.
+func (c *config) parsePaths() error {
+	c.paths.open, c.paths.isReserved = c.ports, c.isReserved
+	var errs []error
+	for _, each := range c.given {
+		errs = append(errs, c.paths.add(each[0], each[1]))
+	}
+	return errors.Join(append(errs, c.paths.finish())...)
+}
+
+// isReserved reports whether the ingress serves a path itself, or leaves it to the portal, so that no public path can
+// take it.
+func (c *config) isReserved(path string) bool {
+	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	return first == "-" || strings.EqualFold(first, outside.HostPortal) || c.handlerOf(path) != nil ||
+		len(c.issuers) > 0 && strings.HasPrefix(path, metadataPath)
 }

@@ -38,15 +38,15 @@ func (i *Handler) inside(reference string, from *forwarding, to *url.URL, isOrig
 	if isOrigin {
 		return service, service != "" && parsed.EscapedPath() == ""
 	}
-	below, ok := strings.CutPrefix(outside.SentPath(parsed), from.prefix+"/")
-	if !ok {
+	below, ok := cutPath(outside.SentPath(parsed), from.prefix)
+	if !ok || below == "" {
 		return "", false
 	}
-	name, path, _ := strings.Cut(below, "/")
-	if called, err := outside.AddressOf("/"+name, i.config.ports); err != nil || called.Host != to.Host {
+	called, _, err := i.config.paths.addressOf(below)
+	if err != nil || called.Host != to.Host {
 		return "", false
 	}
-	inside = service + "/" + path
+	inside = service + called.EscapedPath()
 	if parsed.RawQuery != "" {
 		inside += "?" + parsed.RawQuery
 	}

@@ -171,20 +171,37 @@ func isPassive(kind string) bool {
 // outside they lie below a prefix that neither a router nor net/http, which makes every redirect an absolute path,
 // knows.
 type servicePlace struct {
-	prefix string // of the ingress: "/bus", or ""
-	name   string // of the service, as the client has spelled it: "Library.example:443"
-	called string // the same in canonical form: "library.example:443"
-	from   string // the host that has responded, without the instance that may have been addressed
-	open   []int  // ports
-	bare   bool   // the path that was called ends with the name: "/library.example"
+	prefix string       // of the ingress: "/bus", or ""
+	paths  *publicPaths // of the ingress
+	public *publicPath  // through which the service was called; nil if its host was
+	name   string       // of the service, as the client has spelled it: "Library.example:443"
+	called *url.URL     // the address on the bus, with the host in canonical form: "library.example:443"
+	from   string       // the host that has responded, without the instance that may have been addressed
+	bare   bool         // the path that was called ends with the name, "/library.example", or with the public path
 	// the host and the path that were called by plain HTTP, if a redirect there may be meant to be to https; else ""
 	plain string
 }
 
 // placeOf returns the place to which the path of a request leads.
-func (i *Handler) placeOf(from *forwarding, path string, to *url.URL, response *http.Response) servicePlace {
-	name, _, slash := strings.Cut(strings.TrimPrefix(path, "/"), "/")
-	return servicePlace{from.prefix, name, to.Host, response.Header.Get("Bus-From-Host"), i.config.ports, !slash, ""}
+func (i *Handler) placeOf(from *forwarding, path string, to *url.URL, public *publicPath,
+	response *http.Response) servicePlace {
+	place := servicePlace{prefix: from.prefix, paths: &i.config.paths, public: public, name: to.Host, called: to,
+		from: response.Header.Get("Bus-From-Host")}
+	if public == nil {
+		name, _, slash := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+		place.name, place.bare = name, !slash
+	} else {
+		place.bare = path == public.prefix
+	}
+	return place
+}
+
+// root returns the path of the service as clients see it, without a slash at the end: "/bus/library.example".
+func (p *servicePlace) root() string {
+	if p.public != nil {
+		return p.prefix + p.public.prefix
+	}
+	return p.prefix + "/" + p.name
 }
 
 // noteCalled notes a URL that was called by plain HTTP. A service that redirects to the same URL with https wants no
@@ -214,8 +231,8 @@ func (p *servicePlace) adaptLocations(response *http.Response) {
 }
 
 // outside rewrites a reference (RFC 9110, 10.2.2) for clients. It changes absolute paths, and URLs of the same service;
-// paths relative to the request and references to other places stay as they are. The service was called at its root,
-// "/", if the path was bare; a client would leave the service with a relative path.
+// paths relative to the request and references to other places stay as they are. If the path was bare, that of the
+// address on the bus has other folders; a client would leave the service with a relative path.
 func (p *servicePlace) outside(reference string) string {
 	if strings.HasPrefix(reference, "/") && !strings.HasPrefix(reference, "//") {
 		return p.below(p.name, reference)
@@ -225,7 +242,8 @@ func (p *servicePlace) outside(reference string) string {
 	case ok:
 		return p.upgrade(reference, p.below(name, path))
 	case p.bare && isRelativePath(reference):
-		return p.below(p.name, "/"+reference)
+		folder := p.called.EscapedPath()
+		return p.below(p.name, folder[:strings.LastIndexByte(folder, '/')+1]+reference)
 	default:
 		return reference
 	}
@@ -246,14 +264,22 @@ func isRelativePath(reference string) bool {
 	return err == nil && parsed.Scheme == "" && parsed.Host == "" && parsed.Path != ""
 }
 
-// below returns a path of the service as clients see it. A path that already has the prefix stays: the service may know
-// it.
+// below returns a path of the service as clients see it. A path that already has the prefix and the host stays: the
+// service may know it.
 func (p *servicePlace) below(name, path string) string {
 	if rest, ok := strings.CutPrefix(path, p.prefix+"/"); ok {
 		segment, _ := cutReference(rest)
-		if to, err := outside.AddressOf("/"+segment, p.open); err == nil && p.isOwn(to.Hostname()) {
+		if to, err := outside.AddressOf("/"+segment, p.paths.open); err == nil && p.isOwn(to.Hostname()) {
 			return path
 		}
+	}
+	if p.public != nil {
+		if seen, ok := p.paths.seen(p.public, name, path); ok {
+			return p.prefix + seen
+		}
+	}
+	if p.paths.hides("/" + name + path) {
+		name = p.called.Host
 	}
 	return p.prefix + "/" + name + path
 }
@@ -266,7 +292,7 @@ func (p *servicePlace) ownURL(reference string) (name, path string, ok bool) {
 	}
 	host, path := cutReference(rest)
 	host, port, hasPort := strings.Cut(subject.LowerHost(host), ":")
-	_, calledPort, _ := strings.Cut(p.called, ":")
+	calledPort := p.called.Port()
 	switch {
 	case hasPort:
 	case scheme == "http:": // the service may not know of TLS in front of the ingress; it means the port that was called
@@ -278,9 +304,9 @@ func (p *servicePlace) ownURL(reference string) (name, path string, ok bool) {
 		path = "/" + path
 	}
 	switch {
-	case !p.isOwn(host), !slices.ContainsFunc(p.open, func(open int) bool { return port == strconv.Itoa(open) }):
+	case !p.isOwn(host), !slices.ContainsFunc(p.paths.open, func(open int) bool { return port == strconv.Itoa(open) }):
 		return "", "", false
-	case host+":"+port == p.called:
+	case host+":"+port == p.called.Host:
 		return p.name, path, true
 	default:
 		return host + ":" + port, path, true
@@ -288,7 +314,7 @@ func (p *servicePlace) ownURL(reference string) (name, path string, ok bool) {
 }
 
 func (p *servicePlace) isOwn(host string) bool {
-	return host != "" && (host == p.from || strings.HasPrefix(p.called, host+":"))
+	return host != "" && (host == p.from || p.called.Hostname() == host)
 }
 
 // cutReference splits a reference before the path, the query and the fragment.

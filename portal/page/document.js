@@ -2,22 +2,24 @@ import {write} from './json.js';
 
 // Reads an OpenAPI document: services, by host, with their operations.
 
-const read = new WeakMap(); // operations by the path item of which they were made: {key, server, used, operations}
+const read = new WeakMap(); // operations by the path item of which they were made: {key, server, places, used, operations}
 
 const methods = ['get', 'post', 'put', 'patch', 'delete', 'head', 'options', 'trace'];
 
 /**
  * Reads a document. An operation stays the same object as long as its path item, and all schemas that it uses, are the
  * same objects.
- * @returns {{host: string, description: string, operations: Object[]}[]} sorted by host
+ * @returns {{host: string, description: string, operations: Object[], places: string[]}[]} sorted by host
  */
 export function readServices(description) {
   const services = new Map();
   const tags = new Map((description.tags || []).map((tag) => [tag.name, tag.description]));
+  const all = publicPaths(description);
   for (const [key, item] of Object.entries(description.paths || {})) {
-    for (const operation of readItem(description, key, item)) {
+    for (const operation of readItem(description, key, item, placesAt(all, key))) {
       if (!services.has(operation.host)) {
-        services.set(operation.host, {host: operation.host, description: tags.get(operation.host) || '', operations: []});
+        const {host} = operation;
+        services.set(host, {host, description: tags.get(host) || '', operations: [], places: placesOf(all, host)});
       }
       services.get(operation.host).operations.push(operation);
     }
@@ -30,17 +32,43 @@ export function readServices(description) {
   return sorted;
 }
 
-function readItem(description, key, item) {
+function readItem(description, key, item, places) {
   const server = description.servers?.[0]?.url || '';
   const known = read.get(item);
-  if (known && known.key === key && known.server === server && usedStill(description, known.used)) {
+  if (
+    known &&
+    known.key === key &&
+    known.server === server &&
+    known.places.join() === places.join() &&
+    usedStill(description, known.used)
+  ) {
     return known.operations;
   }
   const used = usedSchemas(description, item);
-  const part = {servers: description.servers, components: {schemas: Object.fromEntries(used)}}; // so that no operation holds a whole document
+  const part = {servers: description.servers, places, components: {schemas: Object.fromEntries(used)}}; // so that no operation holds a whole document
   const operations = methods.filter((name) => item[name]).map((method) => readOperation(part, key, method, item[method]));
-  read.set(item, {key, server, used, operations});
+  read.set(item, {key, server, places, used, operations});
   return operations;
+}
+
+/** The public paths of a host, such as "/shop". */
+function placesOf(all, host) {
+  return all.flatMap(([path, target]) => (target.startsWith(`/${host}:`) ? [path] : []));
+}
+
+/** Where clients reach a path of the document by public paths: "/shop/add" for "/shop.example:443/add". */
+function placesAt(all, key) {
+  const within = (path, prefix) => `${path}/`.startsWith(prefix === '/' ? prefix : `${prefix}/`);
+  return all.flatMap(([path, target]) => {
+    const place = (path === '/' ? '' : path) + key.slice(target.length);
+    const longer = ([other]) => other.length > path.length && within(place, other); // which leads elsewhere
+    return place && within(key, target) && !all.some(longer) ? [place] : [];
+  });
+}
+
+/** The public paths, each with its target as the document has it: "/shop.example:443". */
+function publicPaths(description) {
+  return Object.entries(description['x-public-paths'] || {}).map(([path, target]) => [path, target.replace('https:/', '')]);
 }
 
 /** The schemas that a part of a document uses, by name, also through others; undefined for those that do not exist. */
@@ -111,6 +139,7 @@ function readOperation(description, key, method, operation) {
     body: bodyOf(description, operation.requestBody),
     responses: Object.entries(operation.responses || {}).map((entry) => readResponse(description, entry)),
     server: description.servers?.[0]?.url || '',
+    places: description.places,
     get fingerprint() {
       return fingerprint(description, operation);
     },

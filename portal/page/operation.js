@@ -29,10 +29,17 @@ export function operationView(operation) {
     !web && element('p', {className: 'signature'}, element('code', {}, signature)),
     operation.description && element('p', {className: 'description'}, operation.description),
     element('p', {className: 'quiet'}, 'On the bus: ', element('code', {}, `https://${host}:${port}${path}`)),
+    placesView(operation),
     claimsView(operation),
     argumentsView(operation),
     ...operation.responses.map((response) => responseView(operation, response)),
   );
+}
+
+/** The public paths that lead to an operation or a service. */
+function placesView({places = []}) {
+  const paths = places.flatMap((path, at) => [at > 0 && ', ', element('code', {}, path)]);
+  return places.length > 0 && element('p', {className: 'quiet places'}, 'Public at ', ...paths);
 }
 
 function claimsView({secured}) {
@@ -119,6 +126,7 @@ export function serviceView(service, instances) {
     element('p', {className: 'crumbs'}, element('a', {href: '#/', className: 'back'}, 'Services')),
     element('h2', {id: 'operation-title', tabIndex: -1}, service.host),
     service.description && element('p', {className: 'description'}, service.description),
+    placesView(service),
     service.operations.length > 0 && instancesView(instances),
     cardsView('Operations', pluralize(service.operations.length, 'operation'), service.operations.map(card)),
     cardsView(

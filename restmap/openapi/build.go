@@ -23,6 +23,7 @@ type Service struct {
 	Version     string // of the service; "" becomes "0", because a document needs one
 	Description string // "" becomes "The endpoints of calculator.example."
 	BaseURL     string // where clients reach the paths, "http://127.0.0.1:8080"; "" leaves it out
+	AtRoot      bool   // clients reach the service itself there: its paths begin without the host, as "/add"
 	Endpoints   []*EndpointDoc
 	Stored      bool // the endpoints are events that are stored, for documents that only authors see
 	Own         bool // for documents that only authors see: says as x-also under which other methods an endpoint is served

@@ -76,6 +76,17 @@ func TestBuild_ListsTheMoreSpecificOfTwo(t *testing.T) {
 	assert.NotContains(t, string(data), "All", indented(t, data))
 }
 
+// TestBuild_AtRoot lists paths as clients have them that reach the service itself at its base URL.
+func TestBuild_AtRoot(t *testing.T) {
+	t.Parallel()
+	document := build(t, openapi.Service{Host: "h.example", Port: 443, BaseURL: "https://door.example/shop", AtRoot: true,
+		Endpoints: []*openapi.EndpointDoc{handler(t, "GET", "/"), handler(t, "GET", "/files/{path+}")}})
+	validate(t, document)
+	assert.Equal(t, []string{"/", "/files/{path}"}, slices.Sorted(maps.Keys(document.Paths)))
+	assert.Equal(t, []openapi.Server{{URL: "https://door.example/shop"}}, document.Servers)
+	assert.Equal(t, "h.example", document.Info.Title)
+}
+
 func TestBuild_OfNothing(t *testing.T) {
 	t.Parallel()
 	document := build(t, openapi.Service{Host: "h.example", Port: 443})

@@ -271,7 +271,10 @@ func rank(method string) int {
 // list lists one operation under its path.
 func (p *paths) list(l listed) {
 	pattern := l.endpoint.Path()
-	prefix := fmt.Sprintf("/%s:%d", p.service.Host, cmp.Or(l.endpoint.Port, p.service.Port))
+	prefix := ""
+	if !p.service.AtRoot {
+		prefix = fmt.Sprintf("/%s:%d", p.service.Host, cmp.Or(l.endpoint.Port, p.service.Port))
+	}
 	path := prefix + strings.ReplaceAll(pattern.String(), "+}", "}")
 	shape := CanonicalPath(path)
 	key, known := p.keys[shape]
