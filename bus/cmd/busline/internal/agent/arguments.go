@@ -20,8 +20,8 @@ type commandLine struct {
 	limit time.Duration
 }
 
-// parse makes a command line of the arguments of a call. Operands are behind two dashes, and values are in one word with
-// their flag, so that neither becomes another flag.
+// parse makes a command line of the arguments of a call. Operands are behind two dashes, and values are in one word
+// with their flag, so that neither becomes another flag.
 func (t *tool) parse(raw json.RawMessage) (*commandLine, error) {
 	var given map[string]json.RawMessage
 	if len(raw) > 0 {
@@ -34,6 +34,7 @@ func (t *tool) parse(raw json.RawMessage) (*commandLine, error) {
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		var err error
 		switch flag := t.flags[name]; {
+		case string(bytes.TrimSpace(given[name])) == "null": // is absent
 		case name == secondsName:
 			line.limit, err = parseSeconds(given[name])
 		case name == operandsName && !t.operands.takesNone():
@@ -78,11 +79,8 @@ func parseOperands(raw json.RawMessage) (words []string, err error) {
 	return words, nil
 }
 
-// parseFlag returns a flag with its value, several if it is repeated, none for null.
+// parseFlag returns a flag with its value, several if it is repeated.
 func parseFlag(flag *pflag.Flag, raw json.RawMessage) ([]string, error) {
-	if string(bytes.TrimSpace(raw)) == "null" {
-		return nil, nil
-	}
 	var texts []string
 	var err error
 	form := "a text"

@@ -15,8 +15,8 @@ import (
 	"github.com/busline/busline/reflectapi/similar"
 )
 
-// Command returns the subcommand mcp, for [cli.Environment]. Each tool runs in this environment, with standard output and
-// standard error of its own, and nothing to read.
+// Command returns the subcommand mcp, for [cli.Environment]. Each tool runs in this environment, with standard output
+// and standard error of its own, and nothing to read.
 func Command(environment cli.Environment) *cobra.Command {
 	var write bool
 	c := &cobra.Command{

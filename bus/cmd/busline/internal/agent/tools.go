@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -36,8 +37,8 @@ func toolsOf(environment cli.Environment) (tools []*tool) {
 	return tools
 }
 
-// commandsBelow returns the commands that do something for an agent: not those that only have subcommands, nor those for
-// a shell, nor token, which reads and writes private keys.
+// commandsBelow returns the commands that do something for an agent: not those that only have subcommands, nor those
+// for a shell, nor token, which reads and writes private keys.
 func commandsBelow(c *cobra.Command) (commands []*cobra.Command) {
 	for _, each := range c.Commands() {
 		switch {
@@ -85,6 +86,16 @@ func operandsOf(usage string) (o operands) {
 // takesNone reports whether there are no operands at all.
 func (o operands) takesNone() bool { return o.usage == "" }
 
+// property describes the operands as a member of the arguments.
+func (o operands) property() map[string]any {
+	property := map[string]any{"type": "array", "items": map[string]any{"type": "string"}, "minItems": o.least,
+		"description": "what follows the command, one word each and without quotes of a shell: " + o.usage}
+	if o.most > 0 {
+		property["maxItems"] = o.most
+	}
+	return property
+}
+
 // Arguments of tools that are no flags.
 const (
 	operandsName = "operands"
@@ -108,20 +119,19 @@ func (t *tool) define(c *cobra.Command, readOnly bool) {
 		properties[name] = propertyOf(flag)
 	}
 	if !t.operands.takesNone() {
-		list := map[string]any{"type": "array", "items": map[string]any{"type": "string"}, "minItems": t.operands.least,
-			"description": "what follows the command, one word each and without quotes of a shell: " + t.operands.usage}
-		if t.operands.most > 0 {
-			list["maxItems"] = t.operands.most
-		}
-		if t.operands.least > 0 {
-			required = append(required, operandsName)
-		}
-		properties[operandsName] = list
+		properties[operandsName] = t.operands.property()
+	}
+	if t.operands.least > 0 {
+		required = append(required, operandsName)
+	}
+	description := c.Long + "\n\nAs command lines:\n" + c.Example
+	if readOnly && c.Annotations[cli.MayChange] != "" {
+		description += "\n\nOnly what is GET in the document of its host, or declared //busline:tool readOnly, can be " +
+			"called, and files cannot be read, unless the developer starts busline mcp with --write."
 	}
 	destructive := !readOnly
 	t.definition = &sdk.Tool{
-		Name:  strings.ReplaceAll(strings.Join(t.path, "_"), "-", "_"),
-		Title: c.Short, Description: c.Long + "\n\nAs command lines:\n" + c.Example,
+		Name: strings.ReplaceAll(strings.Join(t.path, "_"), "-", "_"), Title: c.Short, Description: description,
 		InputSchema: map[string]any{"type": "object", "properties": properties, "required": required,
 			"additionalProperties": false},
 		Annotations: &sdk.ToolAnnotations{Title: c.Short, ReadOnlyHint: readOnly, DestructiveHint: &destructive},
@@ -137,6 +147,9 @@ func propertyOf(flag *pflag.Flag) map[string]any {
 		property["type"] = "boolean"
 	case "int":
 		property["type"] = "integer"
+		if flag.DefValue != "0" {
+			property["default"] = json.Number(flag.DefValue)
+		}
 	case "func":
 		property["type"], property["items"] = "array", map[string]any{"type": "string"}
 	default:

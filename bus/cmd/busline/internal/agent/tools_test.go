@@ -104,7 +104,8 @@ func TestTools_Unknown(t *testing.T) {
 		given arguments
 		want  string
 	}{
-		{"ls", arguments{"wach": true}, `ls has no argument "wach", it takes every, json, watch, seconds, operands; did you mean watch?`},
+		{"ls", arguments{"wach": true}, `ls has no argument "wach", it takes every, json, watch, seconds, operands; ` +
+			"did you mean watch?"},
 		{"ls", arguments{"url": "nats://other.example"}, `ls has no argument "url"`},
 		{"ls", arguments{"watch=true --url": true}, `ls has no argument "watch=true --url"`},
 		{"version", operands("x"), `version has no argument "operands", it takes json, seconds`},
@@ -117,6 +118,7 @@ func TestTools_Unknown(t *testing.T) {
 		{"ls", arguments{"operands": "a.example"}, `operands: "a.example" is not valid; write an array of texts`},
 		{"ls", arguments{"seconds": 61}, "seconds: 61 is not valid; write a number from 1 to 60"},
 		{"ls", arguments{"seconds": 0}, "seconds: 0 is not valid"},
+		{"ls", arguments{"seconds": nil, "watch": nil, "operands": nil}, "no instance is on plane"},
 		{"describe", nil, "name a host, as in: busline describe calculator.example"},
 	} {
 		e.refuses(row.want, row.tool, row.given)
