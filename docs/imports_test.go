@@ -132,7 +132,8 @@ const neverCompiled = `
 	restmap/asyncapi:   github.com/nats-io
 	restmap/tsclient:   github.com/nats-io
 	bus:                github.com/nats-io/nats-server github.com/santhosh-tekuri github.com/spf13
-		github.com/modelcontextprotocol github.com/prometheus github.com/sony golang.org/x/time google.golang.org/protobuf go.opentelemetry.io
+		github.com/modelcontextprotocol
+		github.com/prometheus github.com/sony golang.org/x/time google.golang.org/protobuf go.opentelemetry.io
 		go.uber.org/mock github.com/golang/mock mocks portal github.com/nats-io/nats.go/jetstream bus/events
 		restmap/asyncapi
 	bus/eventlog:       github.com/nats-io/nats-server github.com/spf13
@@ -142,7 +143,8 @@ const neverCompiled = `
 	portal:             github.com/nats-io/nats-server github.com/spf13 go.uber.org/mock github.com/golang/mock mocks
 		github.com/modelcontextprotocol
 	portal/mcp:         github.com/nats-io/nats-server github.com/spf13 go.uber.org/mock github.com/golang/mock mocks
-	msgsvc:             github.com/nats-io/nats-server github.com/spf13 github.com/modelcontextprotocol go.uber.org/mock github.com/golang/mock mocks
+	msgsvc:             github.com/nats-io/nats-server github.com/spf13 go.uber.org/mock github.com/golang/mock mocks
+		github.com/modelcontextprotocol
 	bus/cmd/busline:    github.com/nats-io/nats-server go.uber.org/mock github.com/golang/mock mocks portal
 `
 

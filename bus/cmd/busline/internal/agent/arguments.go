@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -88,11 +89,11 @@ func parseFlag(flag *pflag.Flag, raw json.RawMessage) ([]string, error) {
 	case "bool":
 		var value bool
 		err = json.Unmarshal(raw, &value)
-		texts, form = []string{fmt.Sprint(value)}, "true or false"
+		texts, form = []string{strconv.FormatBool(value)}, "true or false"
 	case "int":
 		var value int
 		err = json.Unmarshal(raw, &value)
-		texts, form = []string{fmt.Sprint(value)}, "an integer"
+		texts, form = []string{strconv.Itoa(value)}, "an integer"
 	case "func":
 		err = json.Unmarshal(raw, &texts)
 		form = "an array of texts"

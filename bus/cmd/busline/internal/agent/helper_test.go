@@ -40,7 +40,7 @@ func start(t *testing.T, connect []bus.ConnectOption, arguments ...string) *edit
 	responses, stdout := io.Pipe()
 	e := &editor{t: t, requests: requests, status: make(chan int, 1)}
 	go func() {
-		defer stdout.Close() // as the end of a process does
+		defer func() { _ = stdout.Close() }() // as the end of a process does
 		e.status <- cli.Run(context.WithoutCancel(t.Context()), cli.Environment{
 			Stdin: stdin, Stdout: stdout, Stderr: io.Discard, Getenv: func(string) string { return "" }, Connect: connect,
 			More: agent.Command,
