@@ -28,9 +28,11 @@ var update = flag.Bool("update", false, "write golden files")
 type editor struct {
 	*sdk.ClientSession
 
-	t        *testing.T
-	requests io.Closer // standard input of busline mcp
-	status   chan int  // of busline mcp, when it has ended
+	t         *testing.T
+	requests  io.Closer          // standard input of busline mcp
+	interrupt context.CancelFunc // is Ctrl-C
+	status    chan int           // of busline mcp, when it has ended
+	ends      int                // with this status
 }
 
 // start starts busline mcp as it is in an environment.
@@ -38,10 +40,11 @@ func start(t *testing.T, connect []bus.ConnectOption, arguments ...string) *edit
 	t.Helper()
 	stdin, requests := io.Pipe()
 	responses, stdout := io.Pipe()
-	e := &editor{t: t, requests: requests, status: make(chan int, 1)}
+	ctx, interrupt := context.WithCancel(context.WithoutCancel(t.Context()))
+	e := &editor{t: t, requests: requests, interrupt: interrupt, status: make(chan int, 1)}
 	go func() {
 		defer func() { _ = stdout.Close() }() // as the end of a process does
-		e.status <- cli.Run(context.WithoutCancel(t.Context()), cli.Environment{
+		e.status <- cli.Run(ctx, cli.Environment{
 			Stdin: stdin, Stdout: stdout, Stderr: io.Discard, Getenv: func(string) string { return "" }, Connect: connect,
 			More: agent.Command,
 		}, append([]string{"mcp"}, arguments...))
@@ -52,7 +55,8 @@ func start(t *testing.T, connect []bus.ConnectOption, arguments ...string) *edit
 	e.ClientSession = session
 	t.Cleanup(func() {
 		_ = session.Close() // which is the end of standard input
-		assert.Zero(t, <-e.status)
+		assert.Equal(t, e.ends, <-e.status)
+		interrupt()
 	})
 	return e
 }
