@@ -48,6 +48,7 @@ func WithURL(url string) ConnectOption {
 // Connect returns an error if [WithURL] or [WithNATS] is set as well. Default: none.
 func WithBroker(broker nats.InProcessConnProvider) ConnectOption {
 	return func(c *connectConfig) {
+		broker := broker // an option is used for any number of connections
 		ofTest, isOfTest := broker.(testbroker.Broker)
 		if isOfTest {
 			broker, c.strict, c.shared = ofTest.InProcessConnProvider, ofTest.Strict, ofTest.Shared

@@ -97,7 +97,8 @@ const importTable = `
 	bus/cmd/busline/internal/cli: bus bus/eventlog bus/wire bus/claims bus/claims/claimstest bus/subject
 		reflectapi/similar reflectapi/schema restmap restmap/openapi restmap/openapi31 restmap/jsonschema restmap/asyncapi
 		restmap/tsclient
-	bus/cmd/busline:    bus/cmd/busline/internal/cli
+	bus/cmd/busline/internal/agent: bus/cmd/busline/internal/cli reflectapi/similar
+	bus/cmd/busline:    bus/cmd/busline/internal/agent bus/cmd/busline/internal/cli
 	examples/calculator/calculatorapi: bus reflectapi
 	examples/checkout/checkoutapi:     bus reflectapi
 	examples/orders/ordersapi:         bus bus/events reflectapi
@@ -131,16 +132,19 @@ const neverCompiled = `
 	restmap/asyncapi:   github.com/nats-io
 	restmap/tsclient:   github.com/nats-io
 	bus:                github.com/nats-io/nats-server github.com/santhosh-tekuri github.com/spf13
+		github.com/modelcontextprotocol
 		github.com/prometheus github.com/sony golang.org/x/time google.golang.org/protobuf go.opentelemetry.io
 		go.uber.org/mock github.com/golang/mock mocks portal github.com/nats-io/nats.go/jetstream bus/events
 		restmap/asyncapi
 	bus/eventlog:       github.com/nats-io/nats-server github.com/spf13
+	bus/cmd/busline/internal/cli: github.com/modelcontextprotocol
 	portal/ingress:     github.com/nats-io/nats-server github.com/spf13 go.uber.org/mock github.com/golang/mock mocks
 		github.com/modelcontextprotocol
 	portal:             github.com/nats-io/nats-server github.com/spf13 go.uber.org/mock github.com/golang/mock mocks
 		github.com/modelcontextprotocol
 	portal/mcp:         github.com/nats-io/nats-server github.com/spf13 go.uber.org/mock github.com/golang/mock mocks
 	msgsvc:             github.com/nats-io/nats-server github.com/spf13 go.uber.org/mock github.com/golang/mock mocks
+		github.com/modelcontextprotocol
 	bus/cmd/busline:    github.com/nats-io/nats-server go.uber.org/mock github.com/golang/mock mocks portal
 `
 

@@ -20,11 +20,11 @@ const (
 // wordBudgets are the pages that may be longer than usual: references, and the two that are read from start to end.
 var wordBudgets = map[string]int{
 	"README.md":                       900,
-	"CHANGELOG.md":                    920,
+	"CHANGELOG.md":                    940,
 	"benchmarks/README.md":            3_800,
 	"benchmarks/faults.md":            790,
 	"docs/ARCHITECTURE.md":            1660,
-	"docs/reference/command.md":       1250,
+	"docs/reference/command.md":       1370,
 	"docs/understand/comparison.md":   1050,
 	"docs/reference/configuration.md": 2850,
 	"docs/reference/errors.md":        840,

@@ -15,6 +15,7 @@ import (
 	"github.com/mattn/go-isatty"
 	"golang.org/x/term"
 
+	"github.com/busline/busline/bus/cmd/busline/internal/agent"
 	"github.com/busline/busline/bus/cmd/busline/internal/cli"
 )
 
@@ -28,7 +29,7 @@ func main() {
 		Stdout: os.Stdout, StdoutTerminal: isTerminal(os.Stdout),
 		Stderr: os.Stderr, StderrTerminal: isTerminal(os.Stderr),
 		Height: height,
-		Getenv: os.Getenv,
+		Getenv: os.Getenv, More: agent.Command,
 	}, os.Args[1:]))
 }
 

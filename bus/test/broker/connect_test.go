@@ -98,6 +98,38 @@ func TestConnect_OptionsWinOverBadVariables(t *testing.T) { //nolint:paralleltes
 	}
 }
 
+// echo returns what it gets.
+type echo struct{}
+
+func (echo) Echo(text string) (echoed string) { return text }
+
+// TestWithBroker_UsedAgain uses the option of a test's bus for two connections at once: both are as strict as the bus.
+func TestWithBroker_UsedAgain(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	options := b.Options()
+	hosts := []string{"one.example", "other.example"}
+	failed := make(chan error, len(hosts))
+	for _, host := range hosts {
+		go func() {
+			conn, err := bus.Connect(context.WithoutCancel(t.Context()), host, options...)
+			if err == nil {
+				t.Cleanup(func() { kit.CloseConn(t, conn) })
+				err = bus.Serve(conn, echo{})
+			}
+			failed <- err
+		}()
+	}
+	for range hosts {
+		require.NoError(t, <-failed)
+	}
+	caller := b.Connect("caller.example")
+	for _, host := range hosts {
+		err := caller.Call(t.Context(), "https://"+host+"/echo", bus.Args{"text": "a", "more": 1}, nil)
+		assert.Equal(t, http.StatusBadRequest, bus.StatusOf(err), "%s: %v", host, err)
+	}
+}
+
 // TestConnectionNames has the broker tell the names of its connections, as "nats server report connections" shows them.
 func TestConnectionNames(t *testing.T) {
 	t.Parallel()

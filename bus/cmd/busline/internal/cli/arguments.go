@@ -31,8 +31,7 @@ type arguments struct {
 
 // parseArguments parses name=value and name:=json, whose values may be @file, and at most one whole body: @file, - or
 // JSON. It stops reading when ctx ends.
-func parseArguments(ctx context.Context, operands []string, stdin io.Reader) (args arguments, err error) {
-	from := &files{stdin: stdin}
+func parseArguments(ctx context.Context, operands []string, from *files) (args arguments, err error) {
 	for _, operand := range operands {
 		name, value, isNamed := strings.Cut(operand, "=")
 		switch {
@@ -144,7 +143,11 @@ const (
 type files struct {
 	stdin     io.Reader
 	stdinRead bool
+	refused   bool // all but stdin
 }
+
+// files returns the files that a command line may name.
+func (s *session) files() *files { return &files{stdin: s.Stdin, refused: s.ReadOnly} }
 
 // read reads the file whose path follows @, or standard input for -, which can be read once. It returns when
 // ctx ends.
@@ -152,6 +155,8 @@ func (f *files) read(ctx context.Context, path string) ([]byte, error) {
 	switch {
 	case path == "":
 		return nil, errors.New("@ has to be followed by the path of a file")
+	case path != "-" && f.refused:
+		return nil, errors.New("files are not read: " + withWrite)
 	case path != "-":
 		return abandonable(ctx, func() ([]byte, error) { return os.ReadFile(path) })
 	case f.stdinRead:

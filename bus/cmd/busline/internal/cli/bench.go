@@ -42,6 +42,7 @@ the results so far are shown.`,
 			"busline bench -c 64 -n 100000 calculator.example/add x=5 y=6",
 			"busline bench -d 10s --json products.example/products limit=10",
 		),
+		Annotations: annotated(Changes),
 		RunE: func(c *cobra.Command, operands []string) error {
 			const most = 10_000
 			switch {

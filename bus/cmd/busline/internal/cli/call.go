@@ -66,6 +66,7 @@ a queue gives the calls of this endpoint to one of them.`,
 			"busline call --follow products.example/watch",
 			"BUS_TOKEN=$(busline token --claims '{\"roles\":[\"hr\"]}') busline call payroll.example/salary employee=ada",
 		),
+		Annotations: annotated(MayChange),
 		RunE: func(c *cobra.Command, operands []string) error {
 			return s.call(c.Context(), &f, operands)
 		},

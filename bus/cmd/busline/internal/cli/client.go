@@ -59,6 +59,7 @@ Deno and workers; see docs/guides/typescript.md.`,
 	set := c.Flags()
 	set.StringVar(&int64Type, "int64", string(tsclient.Number),
 		"`type` of integers of 64 bits: number, which refuses those beyond 2^53, bigint or string")
+	annotateFlag(set, "int64", Choices, string(tsclient.Number), string(tsclient.BigInt), string(tsclient.Text))
 	set.StringVar(&baseURL, "base-url", "", "`address` of the ingress, instead of the one in the documents")
 	return c
 }

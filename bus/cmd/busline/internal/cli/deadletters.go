@@ -41,6 +41,9 @@ arguments, too.`,
 	set.BoolVar(&options.delete, "delete", false, "delete them for good")
 	set.StringVar(&options.event, "event", "", "only events of this `name`, such as on-ordered")
 	set.BoolVar(&options.yes, "yes", false, "do not ask before they are deleted")
+	for _, flag := range []string{"redeliver", "delete", "yes"} {
+		annotateFlag(set, flag, Changes)
+	}
 	return c
 }
 

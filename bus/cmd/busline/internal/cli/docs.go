@@ -58,6 +58,7 @@ events that are published as webhooks.`,
 	set := c.Flags()
 	set.StringVar(&how.baseURL, "base-url", "", "`address` of the ingress, instead of the one in the document")
 	set.StringVar(&version, "openapi", version, "`version` of the document, 3.0 or 3.1")
+	annotateFlag(set, "openapi", Choices, "3.0", "3.1")
 	return c
 }
 

@@ -22,7 +22,8 @@ func (s *session) newEventsPublish() *cobra.Command {
 		Long: `Asks an instance of the publisher to publish an event, as it does itself: it checks the arguments as
 those who subscribe would, and whether the token may do that. Arguments are written as for busline call.
 The event need not be stored.`,
-		Example: examples("busline events publish orders.example on-ordered number=7 item=tea"),
+		Example:     examples("busline events publish orders.example on-ordered number=7 item=tea"),
+		Annotations: annotated(Changes),
 		RunE: func(c *cobra.Command, operands []string) error {
 			if len(operands) < 2 {
 				return misuse("name a publisher and an event, as in: busline events publish orders.example on-ordered number=7")
@@ -39,7 +40,7 @@ The event need not be stored.`,
 
 // publishEvent asks an instance of a publisher to publish an event.
 func (s *session) publishEvent(ctx context.Context, publisher, event string, operands []string) error {
-	args, err := parseArguments(ctx, operands, s.Stdin)
+	args, err := parseArguments(ctx, operands, s.files())
 	if err != nil {
 		return err
 	}

@@ -41,6 +41,7 @@ Events that it has not handled yet still come. Other services do not notice. The
 started later; its handlers have to cope with an event that comes twice.`,
 		Example: examples("busline events replay orders.example mailer.example --from 10m",
 			"busline events replay orders.example mailer.example --event on-ordered --from beginning"),
+		Annotations: annotated(Changes),
 		RunE: func(c *cobra.Command, operands []string) error {
 			if err := checkHosts(operands, 2, 2,
 				"name a publisher and a service, as in: busline events replay orders.example mailer.example --from 10m"); err != nil {
@@ -107,6 +108,7 @@ one. If it subscribes again, it gets the events that are stored from then on. An
 an error, unless --force is given.`,
 		Example: examples("busline events forget orders.example mailer.example",
 			"busline events forget orders.example mailer.example --event on-ordered"),
+		Annotations: annotated(Changes),
 		RunE: func(c *cobra.Command, operands []string) error {
 			if err := checkHosts(operands, 2, 2,
 				"name a publisher and a service, as in: busline events forget orders.example mailer.example"); err != nil {

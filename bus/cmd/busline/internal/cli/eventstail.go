@@ -18,6 +18,7 @@ func (s *session) newEventsTail() *cobra.Command {
 interrupted, or with --since also those before. It changes nothing for those who subscribe.`,
 		Example: examples("busline events tail orders.example",
 			"busline events tail orders.example --since beginning --no-follow --json | jq -r .body"),
+		Annotations: annotated(Endless),
 		RunE: func(c *cobra.Command, operands []string) error {
 			if err := checkHosts(operands, 1, 1, "name a publisher, as in: busline events tail orders.example"); err != nil {
 				return err

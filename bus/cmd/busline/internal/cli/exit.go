@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strconv"
 	"strings"
 	"syscall"
 	"text/tabwriter"
@@ -25,8 +26,8 @@ const (
 	absent      = 3
 	timedOut    = 4
 	unreachable = 5
-	interrupted = 130 // 128 and the number of SIGINT, as in shells
-	pipeClosed  = 141 // 128 and the number of SIGPIPE
+	Interrupted = 130 // 128 and the number of SIGINT, as in shells
+	PipeClosed  = 141 // 128 and the number of SIGPIPE
 )
 
 const exitStatuses = `  0    all went well
@@ -38,6 +39,17 @@ const exitStatuses = `  0    all went well
   130  interrupted
   141  the reader of the output has closed it
 `
+
+// Meaning says what an exit status means, as --help does; "" if there is no such status.
+func Meaning(status int) string {
+	for line := range strings.Lines(exitStatuses) {
+		listed, meaning, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if listed == strconv.Itoa(status) {
+			return strings.TrimSpace(meaning)
+		}
+	}
+	return ""
+}
 
 // failure is an error with its exit status.
 type failure struct {
@@ -69,7 +81,7 @@ func statusOf(err error) int {
 	case err == nil:
 		return succeeded
 	case errors.Is(err, syscall.EPIPE), errors.Is(err, io.ErrClosedPipe):
-		return pipeClosed
+		return PipeClosed
 	case errors.Is(err, bus.ErrDisconnected):
 		return unreachable
 	case isUnanswered(err):
@@ -86,7 +98,7 @@ func (s *session) explain(err error) (status int) {
 	status = statusOf(err)
 	known, _ := errors.AsType[*failure](err)
 	switch {
-	case status == succeeded, status == pipeClosed, known != nil && known.err == nil && known.json == nil:
+	case status == succeeded, status == PipeClosed, known != nil && known.err == nil && known.json == nil:
 	case s.settings.json && known != nil && known.json != nil:
 		fmt.Fprintf(s.Stderr, "%s\n", known.json)
 	case s.settings.json:

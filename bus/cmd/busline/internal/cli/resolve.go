@@ -62,7 +62,7 @@ func (t *target) prepare(ctx context.Context, s *session, operands []string) (*p
 	if method != "" && subject.CheckMethod(method) != nil {
 		return nil, misuse("-X %s: a method is a word such as GET", t.method)
 	}
-	args, err := parseArguments(ctx, operands[1:], s.Stdin)
+	args, err := parseArguments(ctx, operands[1:], s.files())
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +74,27 @@ func (t *target) prepare(ctx context.Context, s *session, operands []string) (*p
 	if header == nil {
 		header = make(http.Header)
 	}
-	return planned.prepare(args, header)
+	draft, err := planned.prepare(args, header)
+	if err == nil && s.ReadOnly && !planned.operation.onlyReads(draft.method) {
+		err = misuse("%s %s may change something, as it is neither GET in the document nor declared "+
+			"//busline:tool readOnly: %s", draft.method, planned.to, withWrite)
+	}
+	return draft, err
+}
+
+// onlyReads reports whether the document of a host promises that a call by a method changes nothing. What no document
+// describes may.
+func (o *operation) onlyReads(method string) bool {
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	if o == nil || method != o.method {
+		return false
+	}
+	if o.Tool != nil && o.Tool.ReadOnly != nil {
+		return *o.Tool.ReadOnly
+	}
+	return method == http.MethodGet
 }
 
 // plan is what is known of a call before its arguments are considered.

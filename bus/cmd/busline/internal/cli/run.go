@@ -31,6 +31,10 @@ type Environment struct {
 	Getenv func(name string) string
 	// Connect are options for joining the bus, for tests; flags override them. Default: as the environment says.
 	Connect []bus.ConnectOption
+	// ReadOnly refuses what may change something, hides it in the tree, and reads no files. Default: all is done.
+	ReadOnly bool
+	// More returns a further subcommand, of a package above, for one run. It takes flags, and no operands. Default: none.
+	More func(Environment) *cobra.Command
 }
 
 // Run runs one command line, without the name of the program, and returns the exit status that --help lists. When ctx
@@ -43,9 +47,32 @@ func Run(ctx context.Context, environment Environment, arguments []string) (stat
 	s.command = chosen.CommandPath()
 	err = errors.Join(err, s.help.err, s.close())
 	if ctx.Err() != nil && err != nil {
-		return interrupted
+		return Interrupted
 	}
 	return s.explain(err)
+}
+
+// Tree returns the subcommands as one run has them, to read their names, flags and help.
+func Tree(environment Environment) *cobra.Command { return newSession(environment).newRoot() }
+
+// Annotations in the tree.
+const (
+	// Changes is at a command that changes something, and at a flag with which one does.
+	Changes = "changes"
+	// MayChange is at a command of which the operands say whether it changes something.
+	MayChange = "may change"
+	// Endless is at a command that ends when it is interrupted.
+	Endless = "endless"
+	// Choices are the values that a flag may have.
+	Choices = "choices"
+)
+
+// annotated are the annotations of a command that has one of them.
+func annotated(name string) map[string]string { return map[string]string{name: "yes"} }
+
+// annotateFlag gives a flag an annotation.
+func annotateFlag(set *pflag.FlagSet, flag, name string, values ...string) {
+	_ = set.SetAnnotation(flag, name, values) // it is in the set
 }
 
 const overview = `busline looks at a bus and calls what is on it.
@@ -79,7 +106,7 @@ func (s *session) newRoot() *cobra.Command {
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
 			s.command = c.CommandPath()
 			s.settings.timeoutGiven = c.Flags().Changed("timeout")
-			return s.settings.check()
+			return errors.Join(s.settings.check(), s.checkReadOnly(c))
 		},
 		RunE: func(c *cobra.Command, _ []string) error {
 			if version {
@@ -109,9 +136,59 @@ func (s *session) newRoot() *cobra.Command {
 			root.AddCommand(each)
 		}
 	}
+	if s.More != nil {
+		more := s.More(s.Environment)
+		more.GroupID, more.Args = operate, noOperands
+		root.AddCommand(more)
+	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommand(newHelp())
+	if s.ReadOnly {
+		hideChanges(root)
+	}
 	return root
+}
+
+// noOperands refuses operands.
+func noOperands(c *cobra.Command, operands []string) error {
+	if len(operands) > 0 {
+		return misuse("%s takes no arguments", c.Name())
+	}
+	return nil
+}
+
+// changes reports whether a flag makes its command change something.
+func changes(flag *pflag.Flag) bool {
+	_, does := flag.Annotations[Changes]
+	return does
+}
+
+// hideChanges hides the commands and the flags that change something.
+func hideChanges(c *cobra.Command) {
+	c.Hidden = c.Hidden || c.Annotations[Changes] != ""
+	c.Flags().VisitAll(func(flag *pflag.Flag) { flag.Hidden = flag.Hidden || changes(flag) })
+	for _, each := range c.Commands() {
+		hideChanges(each)
+	}
+}
+
+// withWrite is the remedy for what is refused because the environment is read-only.
+const withWrite = "start busline mcp with --write to allow it"
+
+// checkReadOnly refuses a command, or a flag, that changes something if the environment is read-only.
+func (s *session) checkReadOnly(c *cobra.Command) (err error) {
+	if !s.ReadOnly {
+		return nil
+	}
+	if c.Annotations[Changes] != "" {
+		return misuse("it changes something: %s", withWrite)
+	}
+	c.Flags().Visit(func(flag *pflag.Flag) {
+		if changes(flag) {
+			err = misuse("--%s changes something: %s", flag.Name, withWrite)
+		}
+	})
+	return err
 }
 
 // helpWriter writes help, and keeps an error, which cobra drops.

@@ -28,7 +28,8 @@ each call when it ends, until interrupted. Bodies, headers, queries and tokens a
 be a pattern, '*.example', and selects the calls from it and to it. A tap subscribes to nothing and
 changes nothing for the callers, except that instances keep their latest calls while a client asks for
 them.`,
-		Example: examples("busline tap", "busline tap calculator.example", "busline tap --failed --json | jq .traceId"),
+		Example:     examples("busline tap", "busline tap calculator.example", "busline tap --failed --json | jq .traceId"),
+		Annotations: annotated(Endless),
 		RunE: func(c *cobra.Command, patterns []string) error {
 			if err := checkPatterns(patterns); err != nil {
 				return err

@@ -15,23 +15,23 @@ func (s *session) newVersion() *cobra.Command {
 		Long: "Prints the version of the module, the commit if the build knows it, and the version of Go, " +
 			"like busline --version.",
 		Example: examples("busline version"),
-		RunE: func(_ *cobra.Command, operands []string) error {
-			if len(operands) > 0 {
-				return misuse("version takes no arguments")
-			}
-			return s.version()
-		},
+		Args:    noOperands,
+		RunE:    func(*cobra.Command, []string) error { return s.version() },
 	}
 }
 
-// version prints what the build contains about itself.
-func (s *session) version() error {
-	var info struct {
-		Version  string `json:"version"`
-		Revision string `json:"revision,omitempty"`
-		Go       string `json:"go"`
-	}
-	info.Version, info.Go = "unknown", runtime.Version()
+// buildInfo is what the build contains about itself.
+type buildInfo struct {
+	Version  string `json:"version"`
+	Revision string `json:"revision,omitempty"`
+	Go       string `json:"go"`
+}
+
+// Version returns the version of the module that the command was built from, "unknown" if the build does not tell.
+func Version() string { return readBuild().Version }
+
+func readBuild() buildInfo {
+	info := buildInfo{Version: "unknown", Go: runtime.Version()}
 	if build, ok := debug.ReadBuildInfo(); ok {
 		info.Version = cmp.Or(build.Main.Version, info.Version)
 		for _, setting := range build.Settings {
@@ -40,6 +40,12 @@ func (s *session) version() error {
 			}
 		}
 	}
+	return info
+}
+
+// version prints what the build contains about itself.
+func (s *session) version() error {
+	info := readBuild()
 	if s.settings.json {
 		return s.print("%s\n", jsonOf(info))
 	}

@@ -1,0 +1,142 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/busline/busline/bus/cmd/busline/internal/cli"
+	"github.com/busline/busline/reflectapi/similar"
+)
+
+// Command returns the subcommand mcp, for [cli.Environment]. Each tool runs in this environment, with standard output
+// and standard error of its own, and nothing to read.
+func Command(environment cli.Environment) *cobra.Command {
+	var write bool
+	c := &cobra.Command{
+		Use:   "mcp",
+		Short: "Tools for a coding agent, over standard input and output",
+		Long: `Serves the other subcommands as tools, by the Model Context Protocol over standard input and output, until
+standard input ends: ls, describe, call, docs, tap, events_tail, events_dead_letters, permissions and
+others. A host such as an editor starts it. --url, --plane and --token hold for all tools, which cannot
+change them, and there need not be a broker yet.
+
+Without --write no tool changes anything: a call has to be GET in the document of its host, or declared
+//busline:tool readOnly, and no files are read. What has no end, such as tap, ends after the argument
+seconds: 10, or at most 60.`,
+		Example: "  busline mcp\n  busline mcp --url nats://127.0.0.1:4222 --plane dev --write",
+		RunE: func(c *cobra.Command, _ []string) error {
+			s := &server{environment: environment}
+			s.environment.ReadOnly = !write
+			c.InheritedFlags().VisitAll(func(flag *pflag.Flag) {
+				if flag.Changed {
+					s.given = append(s.given, "--"+flag.Name+"="+flag.Value.String())
+				}
+			})
+			return s.serve(c.Context())
+		},
+	}
+	c.Flags().BoolVar(&write, "write", false, "also tools, and calls, that change something")
+	return c
+}
+
+// server serves tools.
+type server struct {
+	environment cli.Environment // of the process
+	given       []string        // flags that hold for all tools: "--plane=dev"
+	tools       []*tool         // those that are listed
+	byName      map[string]*tool
+}
+
+// serve serves until standard input ends, or ctx.
+func (s *server) serve(ctx context.Context) error {
+	transport := &sdk.IOTransport{Reader: io.NopCloser(s.environment.Stdin), Writer: unclosed{s.environment.Stdout}}
+	s.environment.Stdin, s.environment.Stdout, s.environment.More = nil, nil, nil
+	s.tools = toolsOf(s.environment)
+	s.byName = make(map[string]*tool)
+	for _, each := range s.tools {
+		s.byName[each.definition.Name] = each
+	}
+	served := sdk.NewServer(&sdk.Implementation{Name: "busline", Title: "A bus, as busline shows it",
+		Version: cli.Version()}, &sdk.ServerOptions{
+		Instructions: s.instructions(), Capabilities: &sdk.ServerCapabilities{Tools: new(sdk.ToolCapabilities)},
+	})
+	served.AddReceivingMiddleware(s.dispatch(ctx))
+	err := served.Run(ctx, transport)
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// unclosed is standard output, which the process closes.
+type unclosed struct{ io.Writer }
+
+func (unclosed) Close() error { return nil }
+
+// instructions say how to begin.
+func (s *server) instructions() string {
+	text := "Each tool is a subcommand of busline, which explores a bus of services and calls them. Begin with ls, and " +
+		"describe a host before you call it."
+	if s.environment.ReadOnly {
+		text += " Nothing can be changed: the developer may start busline mcp with --write."
+	}
+	return text
+}
+
+// dispatch answers what is asked about tools. All else is the SDK's. Running tools end with the server.
+func (s *server) dispatch(running context.Context) sdk.Middleware {
+	return func(next sdk.MethodHandler) sdk.MethodHandler {
+		return func(ctx context.Context, method string, request sdk.Request) (sdk.Result, error) {
+			switch request := request.(type) {
+			case *sdk.ListToolsRequest:
+				result := &sdk.ListToolsResult{Tools: []*sdk.Tool{}}
+				for _, each := range s.tools {
+					result.Tools = append(result.Tools, each.definition)
+				}
+				return result, nil
+			case *sdk.CallToolRequest:
+				ctx, cancel := context.WithCancel(ctx)
+				defer cancel()
+				defer context.AfterFunc(running, cancel)()
+				return s.call(ctx, request.Params)
+			}
+			return next(ctx, method, request)
+		}
+	}
+}
+
+// call calls a tool.
+func (s *server) call(ctx context.Context, params *sdk.CallToolParamsRaw) (sdk.Result, error) {
+	called := s.byName[params.Name]
+	if called == nil {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: s.noTool(params.Name)}
+	}
+	command, err := called.parse(params.Arguments)
+	if err != nil {
+		return refused(err), nil
+	}
+	return s.run(ctx, called, command), nil
+}
+
+// noTool says why there is no tool of a name.
+func (s *server) noTool(name string) string {
+	withAll := s.environment
+	withAll.ReadOnly = false
+	names := make([]string, 0, len(s.tools))
+	for _, each := range s.tools {
+		names = append(names, each.definition.Name)
+	}
+	for _, each := range toolsOf(withAll) {
+		if each.definition.Name == name {
+			return name + " changes something: start busline mcp with --write to allow it"
+		}
+	}
+	return "there is no tool " + name + similar.DidYouMean(name, names)
+}
