@@ -14,19 +14,19 @@ const (
 	usualWords    = 650
 	decisionWords = 350
 	recipeWords   = 450
-	allWords      = 48_850
+	allWords      = 49_700
 )
 
 // wordBudgets are the pages that may be longer than usual: references, and the two that are read from start to end.
 var wordBudgets = map[string]int{
 	"README.md":                       900,
-	"CHANGELOG.md":                    940,
+	"CHANGELOG.md":                    960,
 	"benchmarks/README.md":            3_800,
 	"benchmarks/faults.md":            790,
 	"docs/ARCHITECTURE.md":            1660,
 	"docs/reference/command.md":       1370,
 	"docs/understand/comparison.md":   1050,
-	"docs/reference/configuration.md": 2850,
+	"docs/reference/configuration.md": 2920,
 	"docs/reference/errors.md":        840,
 	"docs/guides/size.md":             800,
 	"docs/guides/events.md":           1285,
