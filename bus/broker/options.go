@@ -58,6 +58,28 @@ func JetStream(directory string) Option {
 	}
 }
 
+// SyncAlways has JetStream write what it stores to the disk before it confirms that, so that a power cut loses nothing
+// that was confirmed. That costs a write to the disk for each, see docs/understand/promises.md. It needs [JetStream].
+// Default: see [SyncInterval].
+func SyncAlways() Option {
+	return func(s *settings) error {
+		s.syncAlways = true
+		return nil
+	}
+}
+
+// SyncInterval sets how often JetStream writes what it stores to the disk: a power cut loses what was stored since. The
+// end of the process alone loses nothing. It needs [JetStream]. Default: 2 minutes, the default of a NATS server.
+func SyncInterval(period time.Duration) Option {
+	return func(s *settings) error {
+		if period <= 0 {
+			return fmt.Errorf("SyncInterval: %s is no period: for none use SyncAlways", period)
+		}
+		s.syncInterval = period
+		return nil
+	}
+}
+
 // MaxPayload sets the size in bytes of the largest message, headers included,
 // from 1 byte to 64 MiB. Default: 1 MiB, [DefaultMaxPayload].
 func MaxPayload(size int) Option {
@@ -77,6 +99,9 @@ type settings struct {
 	directory  string // of JetStream; "" disables it
 	maxPayload int32  // bytes
 	config     string // text of a nats-server configuration; "" for none
+
+	syncAlways   bool
+	syncInterval time.Duration // 0: the server's default
 }
 
 // newSettings applies the options to the defaults and returns all errors.
@@ -90,7 +115,21 @@ func newSettings(options []Option) (*settings, error) {
 		}
 		errs = append(errs, option(config))
 	}
-	return config, errors.Join(errs...)
+	return config, errors.Join(append(errs, config.checkSync())...)
+}
+
+// checkSync returns an error for options about a disk that nothing is written to, or that contradict each other.
+func (s *settings) checkSync() error {
+	switch {
+	case !s.syncAlways && s.syncInterval == 0:
+		return nil
+	case s.syncAlways && s.syncInterval != 0:
+		return errors.New("SyncAlways and SyncInterval are both given: choose one")
+	case s.directory == "":
+		return errors.New("SyncAlways and SyncInterval are about a disk: add JetStream with a directory")
+	default:
+		return nil
+	}
 }
 
 // serverOptions converts the settings to options of the server. A monitoring port, clustering and logging to a file are
@@ -106,6 +145,8 @@ func (s *settings) serverOptions() (*server.Options, error) {
 		DontListen:             s.host == "",
 		JetStream:              s.directory != "",
 		StoreDir:               s.directory,
+		SyncAlways:             s.syncAlways,
+		SyncInterval:           s.syncInterval,
 		JetStreamMaxStore:      maxStore,
 		MaxPayload:             s.maxPayload,
 		PingInterval:           pingInterval,

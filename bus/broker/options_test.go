@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -54,6 +55,21 @@ func TestStart_RejectsOptions(t *testing.T) {
 			"directory is a file",
 			[]broker.Option{broker.JetStream(file)},
 			`broker: JetStream in "` + file + `": `,
+		},
+		{
+			"no period",
+			[]broker.Option{broker.JetStream(file), broker.SyncInterval(0)},
+			"broker: SyncInterval: 0s is no period: for none use SyncAlways",
+		},
+		{
+			"no disk",
+			[]broker.Option{broker.SyncAlways()},
+			"broker: SyncAlways and SyncInterval are about a disk: add JetStream with a directory",
+		},
+		{
+			"always, and from time to time",
+			[]broker.Option{broker.JetStream(file), broker.SyncAlways(), broker.SyncInterval(time.Second)},
+			"broker: SyncAlways and SyncInterval are both given: choose one",
 		},
 		{
 			"no payload",

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/broker"
 	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/bus/claims"
 	"github.com/busline/busline/bus/events"
@@ -129,6 +130,9 @@ func TestRefusedFirings(t *testing.T) {
 		{"all", publisher(conn, "all"), 400, `the host "all" has no events`},
 		{"no host", publisher(conn, "a b"), 400, `label "a b" is not`},
 		{"no store", publisher(conn, kit.OrdersHost, events.Replicas(3)), 400, "are for stored events: add events.Durable()"},
+		{"one server", publisher(bustest.New(t, broker.JetStream(t.TempDir())).Connect(kit.OrdersHost), kit.OrdersHost,
+			events.Durable(), events.Replicas(3)), 503, "cannot be stored on 3 servers: replicas > 1 not supported in " +
+			"non-clustered mode; the broker needs as many in a cluster, or events.Replicas a smaller number"},
 		{"no connection", publisher(nil, kit.OrdersHost, events.Durable()), 503, "without a connection"},
 		{"nowhere", events.Publish(t.Context(), (*bus.Conn)(nil), "https://orders.example:417/on-ordered", nil), 503,
 			"without a connection"},

@@ -141,6 +141,8 @@ func isTimeout(err error) bool {
 // Error codes of JetStream.
 const (
 	streamStoreFailed = 10077 // the stream is full
+	noPeers           = 10005 // too few servers have JetStream, or room
+	notClustered      = 10074 // there is one server
 	brokerFull        = 10023 // and so is what the broker may store in all
 	accountFull       = 10002 // or the account
 	storageFull       = 10047 // or what is set aside for streams
@@ -204,6 +206,11 @@ func (s *Stream) failed(err error) *status.Error {
 		return status.NotRun(http.StatusInsufficientStorage, err,
 			"JetStream has no room for the stream %s: %s; give it more (max_file_store), or ask for less with events.MaxBytes",
 			s.Events(), apiError.Description)
+	case apiError != nil && s.limits.Replicas > 1 &&
+		slices.Contains([]jetstream.ErrorCode{noPeers, notClustered}, apiError.ErrorCode):
+		return status.NotRun(http.StatusServiceUnavailable, err, "the events of %s cannot be stored on %d servers: %s; "+
+			"the broker needs as many in a cluster, or events.Replicas a smaller number", s.Publisher, s.limits.Replicas,
+			apiError.Description)
 	case apiError != nil:
 		return status.NotRun(http.StatusServiceUnavailable, err, "the stream %s: %s", s.Events(), apiError.Description)
 	case errors.Is(err, nats.ErrReconnectBufExceeded):
