@@ -88,11 +88,15 @@ func within(t testing.TB, try func() error) {
 // freePorts returns ports that nothing listens on now.
 func freePorts(t testing.TB, count int) (ports []int) {
 	t.Helper()
-	for range count {
+	listeners := make([]net.Listener, count)
+	for i := range listeners {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		require.NoError(t, err)
+		listeners[i] = listener
 		ports = append(ports, listener.Addr().(*net.TCPAddr).Port)
-		require.NoError(t, listener.Close())
+	}
+	for _, each := range listeners {
+		require.NoError(t, each.Close())
 	}
 	return ports
 }
