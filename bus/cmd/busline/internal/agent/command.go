@@ -2,8 +2,10 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
@@ -51,7 +53,6 @@ type server struct {
 	environment cli.Environment // of the process
 	given       []string        // flags that hold for all tools: "--plane=dev"
 	tools       []*tool         // those that are listed
-	byName      map[string]*tool
 }
 
 // serve serves until standard input ends, or ctx.
@@ -59,15 +60,19 @@ func (s *server) serve(ctx context.Context) error {
 	transport := &sdk.IOTransport{Reader: io.NopCloser(s.environment.Stdin), Writer: unclosed{s.environment.Stdout}}
 	s.environment.Stdin, s.environment.Stdout, s.environment.More = nil, nil, nil
 	s.tools = toolsOf(s.environment)
-	s.byName = make(map[string]*tool)
-	for _, each := range s.tools {
-		s.byName[each.definition.Name] = each
-	}
 	served := sdk.NewServer(&sdk.Implementation{Name: "busline", Title: "A bus, as busline shows it",
 		Version: cli.Version()}, &sdk.ServerOptions{
 		Instructions: s.instructions(), Capabilities: &sdk.ServerCapabilities{Tools: new(sdk.ToolCapabilities)},
 	})
-	served.AddReceivingMiddleware(s.dispatch(ctx))
+	for _, each := range s.tools {
+		served.AddTool(each.definition, func(asked context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+			asked, cancel := context.WithCancel(asked)
+			defer cancel()
+			defer context.AfterFunc(ctx, cancel)() // running tools end with the server
+			return s.call(asked, each, r.Params.Arguments), nil
+		})
+	}
+	served.AddReceivingMiddleware(s.explain)
 	err := served.Run(ctx, transport)
 	if errors.Is(err, io.EOF) {
 		return nil
@@ -90,39 +95,25 @@ func (s *server) instructions() string {
 	return text
 }
 
-// dispatch answers what is asked about tools. All else is the SDK's. Running tools end with the server.
-func (s *server) dispatch(running context.Context) sdk.Middleware {
-	return func(next sdk.MethodHandler) sdk.MethodHandler {
-		return func(ctx context.Context, method string, request sdk.Request) (sdk.Result, error) {
-			switch request := request.(type) {
-			case *sdk.ListToolsRequest:
-				result := &sdk.ListToolsResult{Tools: []*sdk.Tool{}}
-				for _, each := range s.tools {
-					result.Tools = append(result.Tools, each.definition)
-				}
-				return result, nil
-			case *sdk.CallToolRequest:
-				ctx, cancel := context.WithCancel(ctx)
-				defer cancel()
-				defer context.AfterFunc(running, cancel)()
-				return s.call(ctx, request.Params)
-			}
-			return next(ctx, method, request)
+// explain says why there is no tool of a name. All else is the SDK's.
+func (s *server) explain(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, request sdk.Request) (sdk.Result, error) {
+		if call, ok := request.(*sdk.CallToolRequest); ok && !slices.ContainsFunc(s.tools, func(each *tool) bool {
+			return each.definition.Name == call.Params.Name
+		}) {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: s.noTool(call.Params.Name)}
 		}
+		return next(ctx, method, request)
 	}
 }
 
 // call calls a tool.
-func (s *server) call(ctx context.Context, params *sdk.CallToolParamsRaw) (sdk.Result, error) {
-	called := s.byName[params.Name]
-	if called == nil {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: s.noTool(params.Name)}
-	}
-	command, err := called.parse(params.Arguments)
+func (s *server) call(ctx context.Context, called *tool, arguments json.RawMessage) *sdk.CallToolResult {
+	command, err := called.parse(arguments)
 	if err != nil {
-		return refused(err), nil
+		return refused(err)
 	}
-	return s.run(ctx, called, command), nil
+	return s.run(ctx, called, command)
 }
 
 // noTool says why there is no tool of a name.
