@@ -3,8 +3,6 @@ package agent
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"io"
 	"slices"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -29,9 +27,9 @@ standard input ends: ls, describe, call, docs, tap, events_tail, events_dead_let
 others. A host such as an editor starts it. --url, --plane and --token hold for all tools, which cannot
 change them, and there need not be a broker yet.
 
-Without --write no tool changes anything: a call has to be GET in the document of its host, or declared
-//busline:tool readOnly, and no files are read. What has no end, such as tap, ends after the argument
-seconds: 10, or at most 60.`,
+Without --write no tool changes anything, as far as services tell: a call has to be GET in the document of
+its host, or declared //busline:tool readOnly, and no files are read. What has no end, such as tap, ends
+after the argument seconds: 10, or at most 60.`,
 		Example: "  busline mcp\n  busline mcp --url nats://127.0.0.1:4222 --plane dev --write",
 		RunE: func(c *cobra.Command, _ []string) error {
 			s := &server{environment: environment}
@@ -57,12 +55,15 @@ type server struct {
 
 // serve serves until standard input ends, or ctx.
 func (s *server) serve(ctx context.Context) error {
-	transport := &sdk.IOTransport{Reader: io.NopCloser(s.environment.Stdin), Writer: unclosed{s.environment.Stdout}}
+	lines := newStdio(s.environment.Stdin, s.environment.Stdout)
 	s.environment.Stdin, s.environment.Stdout, s.environment.More = nil, nil, nil
+	s.environment.FilesOnly = true
 	s.tools = toolsOf(s.environment)
 	served := sdk.NewServer(&sdk.Implementation{Name: "busline", Title: "A bus, as busline shows it",
 		Version: cli.Version()}, &sdk.ServerOptions{
-		Instructions: s.instructions(), Capabilities: &sdk.ServerCapabilities{Tools: new(sdk.ToolCapabilities)},
+		Instructions: s.instructions(), SetCacheable: func(_ context.Context, _ sdk.Request, c *sdk.Cacheable) {
+			c.CacheScope = "private"
+		}, Capabilities: &sdk.ServerCapabilities{Tools: new(sdk.ToolCapabilities)},
 	})
 	for _, each := range s.tools {
 		served.AddTool(each.definition, func(asked context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
@@ -73,17 +74,12 @@ func (s *server) serve(ctx context.Context) error {
 		})
 	}
 	served.AddReceivingMiddleware(s.explain)
-	err := served.Run(ctx, transport)
-	if errors.Is(err, io.EOF) {
+	err := served.Run(ctx, &sdk.IOTransport{Reader: lines, Writer: lines})
+	if lines.ended.Load() { // and so may have whoever reads
 		return nil
 	}
 	return err
 }
-
-// unclosed is standard output, which the process closes.
-type unclosed struct{ io.Writer }
-
-func (unclosed) Close() error { return nil }
 
 // instructions say how to begin.
 func (s *server) instructions() string {

@@ -20,6 +20,7 @@ const mostOutput = 256 << 10
 
 // run runs a command line, and returns what it has printed.
 func (s *server) run(ctx context.Context, of *tool, line *commandLine) *sdk.CallToolResult {
+	asked := ctx
 	ctx, interrupt := context.WithCancel(ctx)
 	defer interrupt()
 	defer time.AfterFunc(line.limit, interrupt).Stop() // no deadline, which calls would take for theirs
@@ -41,6 +42,9 @@ func (s *server) run(ctx context.Context, of *tool, line *commandLine) *sdk.Call
 	switch {
 	case stdout.isCut() && (status == cli.PipeClosed || status == 0):
 		say(fmt.Sprintf("The output is cut after %d bytes: ask for less, as with a host, a path or a limit.", mostOutput))
+	case asked.Err() != nil:
+		result.IsError = true
+		say("It was cancelled.")
 	case status == cli.Interrupted && (of.endless || stdout.Len() > 0):
 		say(fmt.Sprintf("It was ended after %s.", line.limit))
 	case status == cli.Interrupted:

@@ -144,10 +144,13 @@ type files struct {
 	stdin     io.Reader
 	stdinRead bool
 	refused   bool // all but stdin
+	regular   bool // no others are read
 }
 
 // files returns the files that a command line may name.
-func (s *session) files() *files { return &files{stdin: s.Stdin, refused: s.ReadOnly} }
+func (s *session) files() *files {
+	return &files{stdin: s.Stdin, refused: s.ReadOnly, regular: s.FilesOnly}
+}
 
 // read reads the file whose path follows @, or standard input for -, which can be read once. It returns when
 // ctx ends.
@@ -158,6 +161,9 @@ func (f *files) read(ctx context.Context, path string) ([]byte, error) {
 	case path != "-" && f.refused:
 		return nil, errors.New("files are not read: " + withWrite)
 	case path != "-":
+		if info, err := os.Stat(path); err == nil && f.regular && !info.Mode().IsRegular() {
+			return nil, fmt.Errorf("%s is no regular file", path)
+		}
 		return abandonable(ctx, func() ([]byte, error) { return os.ReadFile(path) })
 	case f.stdinRead:
 		return nil, errors.New("standard input is already used for something else")

@@ -33,6 +33,8 @@ type Environment struct {
 	Connect []bus.ConnectOption
 	// ReadOnly refuses what may change something, hides it in the tree, and reads no files. Default: all is done.
 	ReadOnly bool
+	// FilesOnly refuses to read files that may have no end, such as devices and pipes. Default: they are read.
+	FilesOnly bool
 	// More returns a further subcommand, of a package above, for one run. It takes flags, and no operands. Default: none.
 	More func(Environment) *cobra.Command
 }
