@@ -30,28 +30,30 @@ type caller struct {
 }
 
 func (t *tools) newCaller(token string) *caller {
-	ask := asking{t.conn, token}
+	of := portalCaller{t.conn, token}
 	return &caller{
-		tools: kept(&portalDocument[*toolset]{asking: ask, path: "/openapi.json", read: func(body []byte) (*toolset, error) {
-			document, err := openapi.Parse(body)
-			if err != nil {
-				return nil, err
-			}
-			return newToolset(document, t.config), nil
-		}}),
-		events: kept(&portalDocument[*asyncapi.Document]{asking: ask, path: "/asyncapi.json", read: asyncapi.Parse}),
+		tools:  kept(&portalDocument[*toolset]{portalCaller: of, path: "/openapi.json", read: t.readToolset}),
+		events: kept(&portalDocument[*asyncapi.Document]{portalCaller: of, path: "/asyncapi.json", read: asyncapi.Parse}),
 	}
 }
 
-// asking is how the portal is asked for a caller.
-type asking struct {
+func (t *tools) readToolset(body []byte) (*toolset, error) {
+	document, err := openapi.Parse(body)
+	if err != nil {
+		return nil, err
+	}
+	return newToolset(document, t.config), nil
+}
+
+// portalCaller is how the portal is asked for a caller.
+type portalCaller struct {
 	conn  *bus.Conn
 	token string
 }
 
 // portalDocument is a document of the portal, and what is made of it. Only one lookup at a time uses it.
 type portalDocument[T any] struct {
-	asking
+	portalCaller
 
 	path   string
 	read   func(body []byte) (T, error)

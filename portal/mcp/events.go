@@ -212,7 +212,11 @@ func (t *tools) unknownEvent(ctx context.Context, uri string, p *place, err erro
 	for i, each := range found {
 		names[i] = each.name
 	}
-	return noResource(uri, outside.DetailOf(err)+similar.DidYouMean(p.publisher+"/"+p.event, names))
+	detail := outside.DetailOf(err)
+	if !strings.Contains(detail, "did you mean") {
+		detail += similar.DidYouMean(p.publisher+"/"+p.event, names)
+	}
+	return noResource(uri, detail)
 }
 
 // failedToRead returns an error as clients may see it: theirs, or one of the bus.

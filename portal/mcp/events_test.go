@@ -3,8 +3,13 @@ package mcp_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"net/http"
 	"net/url"
+	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -168,7 +173,7 @@ func TestEvents_BadInput(t *testing.T) {
 		{onOrdered + "?after=1&since=2026-01-01T00:00:00Z", "after and since are both given: choose one"},
 		{onOrdered + "?%zz", "the query of"},
 		{onOrdered + "?after=100", "the log has never had the event 100"},
-		{"https://orders.example:417/on-orderd", "did you mean orders.example/on-ordered?"},
+		{"https://orders.example:417/on-orderd", "did you mean on-ordered?"},
 		{"https://live.example:417/on-ordered", "the event on-ordered of live.example is not stored"},
 		{"https://nobody.example:417/on-ordered", "no instance of nobody.example publishes events now"},
 		{"https://all:417/on-ordered", ""},
@@ -247,6 +252,43 @@ func TestTools_TooMany(t *testing.T) {
 		<-service.ended
 	}
 	assert.Empty(t, service.begun)
+}
+
+// TestTools_Batch has a batch of an old version with many calls: they run, a few at a time.
+func TestTools_Batch(t *testing.T) {
+	t.Parallel()
+	const calls = 200
+	a := newAgents(t)
+	service := new(gauge)
+	require.NoError(t, bus.Serve(a.connect("gauge.example"), service))
+	call := `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"gauge_rise"}}`
+	var batch []string
+	for i := range calls {
+		batch = append(batch, fmt.Sprintf(call, i+1))
+	}
+	response, text := a.post("["+strings.Join(batch, ",")+"]", "Mcp-Protocol-Version: 2025-03-26")
+	assert.Equal(t, http.StatusOK, response.StatusCode)
+	assert.Equal(t, calls, strings.Count(text, `"structuredContent"`))
+	assert.LessOrEqual(t, service.highest, int64(16))
+	assert.Positive(t, service.highest)
+}
+
+// gauge knows how many of its calls have run at a time.
+type gauge struct {
+	now atomic.Int64
+
+	mu      sync.Mutex // protects all below
+	highest int64
+}
+
+// Rise counts a call.
+func (g *gauge) Rise() {
+	now := g.now.Add(1)
+	defer g.now.Add(-1)
+	g.mu.Lock()
+	g.highest = max(g.highest, now)
+	g.mu.Unlock()
+	runtime.Gosched()
 }
 
 // TestTools_Expiring has a token that expires while its call runs: the call ends, and the next one is refused.

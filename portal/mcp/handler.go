@@ -1,15 +1,18 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/busline/busline/bus"
@@ -57,7 +60,7 @@ func New(conn *bus.Conn, options ...Option) (http.Handler, error) {
 // private is how long results may be kept: not at all, as each caller sees something else.
 func private() sdk.Cacheable { return sdk.Cacheable{CacheScope: "private"} }
 
-// requestKey is the key of the context of the HTTP request in that of what it asks for, which outlives it.
+// requestKey is the key of the request in the context of what it asks for, which outlives it.
 type requestKey struct{}
 
 // ServeHTTP answers a request of the protocol.
@@ -74,7 +77,31 @@ func (t *tools) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			"the tools need a token: send Authorization: Bearer …"))
 		return
 	}
-	t.sdk.ServeHTTP(private, r.WithContext(context.WithValue(r.Context(), requestKey{}, r.Context())))
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		bus.WriteError(private, r, err)
+		return
+	}
+	if !jsontext.Value(body).IsValid() { // the SDK ignores what follows a message
+		private.Header().Set("Content-Type", jsonType)
+		private.WriteHeader(http.StatusBadRequest)
+		_, _ = fmt.Fprintf(private, `{"jsonrpc":"2.0","id":null,"error":{"code":%d,"message":%q}}`, jsonrpc.CodeParseError,
+			"the body is not one JSON value, or too deep")
+		return
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	asked := &asking{r.Context(), make(chan struct{}, callsAtOnce)}
+	t.sdk.ServeHTTP(private, r.WithContext(context.WithValue(r.Context(), requestKey{}, asked)))
+}
+
+// callsAtOnce is how many calls of one request run at a time: a batch of an old version may have thousands.
+const callsAtOnce = 16
+
+// asking is a request of the protocol.
+type asking struct {
+	context.Context // of the HTTP request
+
+	calls chan struct{} // has one for each call that runs
 }
 
 // privateWriter keeps caches from storing a response.
@@ -105,11 +132,17 @@ func (p *privateWriter) Unwrap() http.ResponseWriter { return p.ResponseWriter }
 // dispatch answers what is asked about tools and events. All else is the SDK's.
 func (t *tools) dispatch(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, request sdk.Request) (sdk.Result, error) {
-		if asked, ok := ctx.Value(requestKey{}).(context.Context); ok {
+		if asked, ok := ctx.Value(requestKey{}).(*asking); ok {
 			var cancel context.CancelFunc
 			ctx, cancel = context.WithCancel(ctx)
 			defer cancel()
 			defer context.AfterFunc(asked, cancel)()
+			select {
+			case asked.calls <- struct{}{}:
+				defer func() { <-asked.calls }()
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
 		}
 		if !t.offers(method) {
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("there is no method %.80q here",

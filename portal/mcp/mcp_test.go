@@ -282,6 +282,9 @@ func TestTools_Problems(t *testing.T) {
 		{"products_read", `{"number":7}`, `400 Bad Request: there is no argument "number": there are id`, ""},
 		{"products_list_all", `{"sort":"name"}`,
 			`there is no argument "sort": there are limit, offset, sortBy; did you mean sortBy?`, ""},
+		{"products_update", `{"id":"..","body":{}}`, `422 Unprocessable Entity: id (path): ".." cannot be in a path`,
+			`"errors":[{"name":"id","in":"path","detail":`},
+		{"payments_pay", `{"cent":1}`, `there is no argument "cent": there are by, cents, currency, note; did you mean cents?`, ""},
 		{"products_watch", `{"stopAfter":0}`, "422 Unprocessable Entity: stopAfter: expects an integer from 1", ""},
 	} {
 		result, text, _ := opened.call(test.name, test.arguments)

@@ -2,8 +2,10 @@ package mcp
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
@@ -98,25 +100,30 @@ func (t *tool) request(ctx context.Context, args arguments) (*http.Request, erro
 
 const jsonType = "application/json"
 
-// checkNames returns an error for an argument that has no place in the request. One in the body is for the service to
-// refuse or ignore.
+// checkNames returns an error for an argument that the function does not have. A service ignores it in a body, but a
+// model has to learn that it was not heard.
 func (t *tool) checkNames(args arguments) error {
 	in := t.planned().in
-	if in.Body != nil && *in.Body == "" {
+	if in.Object.AdditionalProperties != nil {
 		return nil
 	}
 	known := slices.Sorted(maps.Keys(in.Object.Properties))
 	for _, name := range slices.Sorted(maps.Keys(args)) {
 		if !slices.Contains(known, name) {
 			return bus.Errorf(http.StatusBadRequest, "there is no argument %.80q: there are %s%s", name,
-				strings.Join(known, ", "), similar.DidYouMean(name, known))
+				cmp.Or(strings.Join(known, ", "), "none"), similar.DidYouMean(name, known))
 		}
 	}
 	return nil
 }
 
-// pathOf returns the path of a call, with the arguments in it.
+// pathOf returns the path of a call, with the arguments in it. An error lists all that cannot be there.
 func (t *tool) pathOf(args arguments, used map[string]bool) (string, error) {
+	var violations []restmap.ArgumentError
+	refuse := func(name, format string, arguments ...any) {
+		violations = append(violations, restmap.ArgumentError{Name: name, In: "path",
+			Detail: fmt.Sprintf(format, arguments...)})
+	}
 	segments := strings.Split(t.path, "/")
 	for i, segment := range segments {
 		if !strings.HasPrefix(segment, "{") || !strings.HasSuffix(segment, "}") {
@@ -125,7 +132,8 @@ func (t *tool) pathOf(args arguments, used map[string]bool) (string, error) {
 		name := segment[1 : len(segment)-1]
 		used[name] = true
 		if isAbsent(args[name]) {
-			return "", bus.Errorf(http.StatusUnprocessableEntity, "%s (path): is missing", name)
+			refuse(name, "is missing")
+			continue
 		}
 		parts := []string{textOf(args[name])}
 		if slices.Contains(t.plan.in.Rest, name) {
@@ -133,11 +141,18 @@ func (t *tool) pathOf(args arguments, used map[string]bool) (string, error) {
 		}
 		for at, part := range parts {
 			if part == "" || part == "." || part == ".." { // would lead elsewhere
-				return "", bus.Errorf(http.StatusUnprocessableEntity, "%s (path): %.80q cannot be in a path", name, part)
+				refuse(name, "%.80q cannot be in a path", part)
 			}
 			parts[at] = url.PathEscape(part)
 		}
 		segments[i] = strings.Join(parts, "/")
+	}
+	if len(violations) > 0 {
+		texts := make([]string, len(violations))
+		for i, each := range violations {
+			texts[i] = each.Name + " (path): " + each.Detail
+		}
+		return "", &bus.Error{Status: http.StatusUnprocessableEntity, Detail: strings.Join(texts, "; "), Arguments: violations}
 	}
 	return strings.Join(segments, "/"), nil
 }

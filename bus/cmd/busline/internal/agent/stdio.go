@@ -46,7 +46,8 @@ func (s *stdio) Read(into []byte) (int, error) {
 	for len(s.line) == 0 {
 		line, err := s.in.ReadBytes('\n')
 		if line = bytes.TrimSpace(line); len(line) > 0 && s.admit(line) {
-			s.line = append(line, '\n')
+			line = append(line, '\n')
+			s.line = line
 		} else if err != nil {
 			s.ended.Store(true)
 			s.awaitAnswers()

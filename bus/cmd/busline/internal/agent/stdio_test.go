@@ -15,8 +15,8 @@ import (
 	"github.com/busline/busline/bus/cmd/busline/internal/cli"
 )
 
-// TestStdio_Lines pipes lines in, as a script does: each that is a request is answered although the input has ended, and
-// one that is no message is refused and ends nothing.
+// TestStdio_Lines pipes lines in, as a script does: each that is a request is answered although the input has ended,
+// and one that is no message is refused and ends nothing.
 func TestStdio_Lines(t *testing.T) {
 	t.Parallel()
 	input := strings.Join([]string{
