@@ -70,7 +70,8 @@ func (c *Conn) deliverLocally(call *clientCall) (bool, error) {
 	in := callee.newServerCall()
 	in.Address, in.Replier, in.Match = call.Address, localReplier{c}, found
 	in.caller = call.Waiting()
-	if call.local != nil && (callee.config.bodies || !in.copyArgs(call.local, callee.config.messageLimit)) {
+	if call.local != nil && (callee.config.bodies || call.Request.Header.Get("Idempotency-Key") != "" || // it is stored
+		!in.copyArgs(call.local, callee.config.messageLimit)) {
 		if err := c.write(call); err != nil {
 			return false, err
 		}
