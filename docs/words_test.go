@@ -14,7 +14,7 @@ const (
 	usualWords    = 650
 	decisionWords = 350
 	recipeWords   = 450
-	allWords      = 49_700
+	allWords      = 50_200
 )
 
 // wordBudgets are the pages that may be longer than usual: references, and the two that are read from start to end.
@@ -32,7 +32,7 @@ var wordBudgets = map[string]int{
 	"docs/guides/events.md":           1300,
 	"docs/reference/limits.md":        1_240,
 	"docs/guides/operations.md":       1000,
-	"docs/understand/promises.md":     700,
+	"docs/understand/promises.md":     760,
 	"docs/guides/service.md":          1530,
 	"docs/guides/types.md":            800,
 	"docs/reference/telemetry.md":     1300,

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/interceptors"
 )
 
 // closeTimeout bounds how long a connection may take to close; nothing that these tests leave running takes a tenth of
@@ -25,6 +26,8 @@ type site struct {
 	plane   string
 	circuit bool // whether the connections of this process share a broker connection, and call each other directly
 	release chan struct{}
+
+	idempotent bool // whether instances in other processes answer a repeated request as before
 }
 
 // newSite starts brokers.
@@ -80,11 +83,11 @@ func (s *site) serve(t *testing.T, conn *bus.Conn) *bus.Conn {
 	return conn
 }
 
-func serveWorker(conn *bus.Conn, journal journal, release <-chan struct{}) error {
+func serveWorker(conn *bus.Conn, journal journal, release <-chan struct{}, around ...bus.Interceptor) error {
 	return bus.Serve(conn, worker{conn, journal, release}, bus.Method("Who", bus.NoQueue()),
 		// given, so that an edit of the source does not disturb a long run
 		bus.ParamNames("Do", "id, spin, hold, deaf, fill", "did, filling"), bus.ParamNames("Relay", "id", "did"),
-		bus.ParamNames("Who", "id", "instance"))
+		bus.ParamNames("Who", "id", "instance"), bus.Intercept(around...))
 }
 
 // closeConn closes a connection, like a process that is asked to end.
@@ -99,6 +102,7 @@ func closeConn(t *testing.T, conn *bus.Conn) {
 type instanceConfig struct {
 	URL, Plane, Journal string
 	AckWait             time.Duration
+	Idempotent          bool // whether a repeated request is answered as before
 }
 
 // remote is an instance in a process of its own.
@@ -110,7 +114,8 @@ type remote struct {
 // remoteInstance serves the worker in another process, by way of what listens at url.
 func (s *site) remoteInstance(t *testing.T, url string) *remote {
 	t.Helper()
-	instance := startChild(t, "instance", instanceConfig{url, s.plane, s.oracle.file(t), pick(5*time.Second, time.Second)})
+	instance := startChild(t, "instance", instanceConfig{url, s.plane, s.oracle.file(t),
+		pick(5*time.Second, time.Second), s.idempotent})
 	return &remote{instance, instance.expect(t, "serves")}
 }
 
@@ -137,7 +142,15 @@ func runInstance(text []byte) error {
 	if err != nil {
 		return err
 	}
-	if err := serveWorker(conn, kept, nil); err != nil {
+	var around []bus.Interceptor
+	if config.Idempotent {
+		once, err := interceptors.Idempotent(context.Background(), conn)
+		if err != nil {
+			return err
+		}
+		around = append(around, once)
+	}
+	if err := serveWorker(conn, kept, nil, around...); err != nil {
 		return err
 	}
 	fmt.Println("serves", conn.ID())

@@ -1,5 +1,6 @@
 // Package interceptors has interceptors that many programs need: [Retry], [CircuitBreaker] and [Hedge] around the calls
-// that a connection makes, [RateLimit] around those that it serves, [Once] around the events that a service handles.
+// that a connection makes, [RateLimit] and [Idempotent] around those that it serves, [Once] around the events that a
+// service handles.
 //
 //	conn, err := bus.Connect(ctx, "shop.example",
 //		bus.WithInterceptors(interceptors.Retry(), interceptors.CircuitBreaker(), interceptors.Hedge()))

@@ -26,6 +26,52 @@ func (m Mailer) OnOrdered(number int) error {
 	return nil
 }
 
+// Till takes money.
+type Till struct{ cents int }
+
+// Pay takes cents, and returns how many there are.
+func (t *Till) Pay(cents int) (sum int) {
+	t.cents += cents
+	return t.cents
+}
+
+func ExampleIdempotent() {
+	ctx := context.Background()
+	directory, err := os.MkdirTemp("", "")
+	if err != nil {
+		panic(err)
+	}
+	defer func() { _ = os.RemoveAll(directory) }()
+	started, err := broker.Start(broker.JetStream(directory))
+	if err != nil {
+		panic(err)
+	}
+	defer started.Close()
+	conn, err := bus.Connect(ctx, "till.example", bus.WithBroker(started))
+	if err != nil {
+		panic(err)
+	}
+	defer func() { _ = conn.Close(ctx) }() // no handler runs any more
+	once, err := interceptors.Idempotent(ctx, conn)
+	if err != nil {
+		panic(err)
+	}
+	if err := bus.Serve(conn, &Till{}, bus.Intercept(once)); err != nil {
+		panic(err)
+	}
+	pay := interceptors.WithIdempotencyKey(ctx, "order-7")
+	for range 2 {
+		var results struct{ Sum int }
+		if err := conn.Call(pay, "POST https://till.example/pay", bus.Args{"cents": 450}, &results); err != nil {
+			panic(err)
+		}
+		fmt.Println(results.Sum)
+	}
+	// Output:
+	// 450
+	// 450
+}
+
 func ExampleOnce() {
 	ctx := context.Background()
 	directory, err := os.MkdirTemp("", "")
