@@ -98,7 +98,7 @@ func (i *Handler) serve(w http.ResponseWriter, r *http.Request) {
 	if len(i.config.issuers) > 0 && !i.config.hasOwnTokens(path) {
 		w = &challengingWriter{ResponseWriter: w, metadata: i.baseURL(&from) + metadataPath + i.config.resourceOf(path)}
 	}
-	switch isPublic := i.config.paths.of(path) != nil; {
+	switch isPublic := i.config.paths.Of(path) != nil; {
 	case isPublic:
 		i.forward(w, r, path, &from, load)
 	case leadsToPortal(path):
@@ -169,7 +169,7 @@ func (i *Handler) forward(w http.ResponseWriter, r *http.Request, path string, f
 		return
 	}
 	defer func() { _ = response.Body.Close() }()
-	if err := load.exchange(r, response); err != nil {
+	if err := cmp.Or(load.exchange(r, response), i.keepOwnPaths(to, public, response, load)); err != nil {
 		i.refuse(w, r, err)
 		return
 	}

@@ -373,8 +373,8 @@ func (c *config) resourceOf(path string) string {
 // hasOwnTokens reports whether a path is that of a service with tokens of its own.
 func (c *config) hasOwnTokens(path string) bool {
 	service, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
-	if public := c.paths.of(path); public != nil {
-		service = public.host
+	if public := c.paths.Of(path); public != nil {
+		service = public.Host
 	}
 	host, _, _ := strings.Cut(service, ":")
 	return slices.Contains(c.ownTokens, subject.LowerHost(host))
@@ -382,18 +382,16 @@ func (c *config) hasOwnTokens(path string) bool {
 
 // parsePaths returns an error for each public path that cannot be one.
 func (c *config) parsePaths() error {
-	c.paths.open, c.paths.isReserved = c.ports, c.isReserved
+	c.paths.open = c.ports
+	for _, each := range c.handlers {
+		c.paths.Reserved = append(c.paths.Reserved, each.path)
+	}
+	if len(c.issuers) > 0 {
+		c.paths.Reserved = append(c.paths.Reserved, metadataPath+"*")
+	}
 	var errs []error
 	for _, each := range c.given {
 		errs = append(errs, c.paths.add(each[0], each[1]))
 	}
 	return errors.Join(append(errs, c.paths.finish())...)
-}
-
-// isReserved reports whether the ingress serves a path itself, or leaves it to the portal, so that no public path can
-// take it.
-func (c *config) isReserved(path string) bool {
-	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
-	return first == "-" || strings.EqualFold(first, outside.HostPortal) || c.handlerOf(path) != nil ||
-		len(c.issuers) > 0 && strings.HasPrefix(path, metadataPath)
 }

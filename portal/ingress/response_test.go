@@ -233,6 +233,7 @@ func decompress(t *testing.T, got portaltest.Answer) string {
 func leading(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("location", r.URL.Query().Get("to"))
 	w.Header().Set("Content-Location", r.URL.Query().Get("to"))
+	w.Header().Set("Refresh", "0;url="+r.URL.Query().Get("to"))
 	w.WriteHeader(http.StatusCreated)
 }
 
@@ -313,7 +314,7 @@ func TestLocations_OfARoot(t *testing.T) {
 	entrance := portaltest.Open(t)
 	entrance.Serve("web.example", 443, leading)
 	for to, want := range map[string]string{
-		"login": "/bus/Web.Example:443/login", "./a?b": "/bus/Web.Example:443/./a?b", "/x": "/bus/Web.Example:443/x",
+		"login": "/bus/Web.Example:443/login", "./a?b": "/bus/Web.Example:443/a?b", "/x": "/bus/Web.Example:443/x",
 		"?q": "?q", "#f": "#f", "//elsewhere.example/x": "//elsewhere.example/x", "mailto:a": "mailto:a",
 		"https://elsewhere.example": "https://elsewhere.example",
 	} {
