@@ -374,7 +374,7 @@ func hasRest(item *openapi.PathItem) bool {
 // covers reports whether one path may take what another one takes, as any parameter may be a rest.
 func covers(one, other string) bool {
 	literal, _, hasParameter := strings.Cut(one, "{")
-	return one == other || hasParameter && strings.HasPrefix(other, literal)
+	return one == other || hasParameter && strings.HasPrefix(other, strings.TrimSuffix(literal, "/"))
 }
 
 // json returns the document for a reader.

@@ -135,13 +135,13 @@ func WithHandler(path string, handler http.Handler) Option {
 // the longest counts. "/" stands for what is left by hosts, the portal, handlers and operators' paths.
 //
 // A host keeps its path with a port, such as /shop:443/cart. One without a port is hidden by a public path of that
-// name, and by "/" unless the name has a dot and the path goes on behind it, as in /shop.example/cart. Segments of dots
-// are refused behind a public path.
+// name, and by "/" unless the name has a dot and the path goes on behind it, as in /shop.example/cart. The first segment
+// ignores case, as hosts do. Segments of dots, also encoded once, are refused behind a public path.
 //
 // Cookies, redirects and documents follow: the paths that a service writes are paths on the bus. The service finds the
 // public path that leads to its root in X-Forwarded-Public-Path, and the portal shows all of them. Cookies of a service
-// at "/" go to all services, as they share an origin. A path that is taken or has two spellings, and an address that is
-// not open to the outside, is an error of [New]. Default: none.
+// at "/" go to all services, as they share an origin. A path that is taken or has two spellings, an address that is not
+// open to the outside, and paths that take more than 16384 bytes in all, are errors of [New]. Default: none.
 func WithPath(path, address string) Option {
 	return option(func(c *config) { c.given = append(c.given, [2]string{path, address}) })
 }

@@ -178,21 +178,3 @@ func (p *publicPaths) checkWorker(r *http.Request, path, host string, public *ou
 		return nil
 	}
 }
-
-// keepOwnPaths removes from the document of a service at a public path what clients would not find there, as something
-// else has its place. The document of a host lists all of it. A stream stays that is larger than maxCollected.
-func (i *Handler) keepOwnPaths(to *url.URL, public *outside.PublicPath, response *http.Response,
-	load *reservation) error {
-	if public == nil || public.Path != "" || to.Path != outside.PathDocument {
-		return nil
-	}
-	if isStream(response) && load.take(maxCollected) {
-		if err := collect(response); err != nil {
-			return err
-		}
-	}
-	if isStream(response) {
-		return nil
-	}
-	return outside.KeepPaths(response, func(path string) bool { return i.config.paths.Of(public.Prefix+path) == public })
-}

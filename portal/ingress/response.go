@@ -240,9 +240,9 @@ func (p *servicePlace) adaptLocations(response *http.Response) {
 // refreshTo splits what browsers take for a Refresh to another place, "0; url=/a", before that.
 var refreshTo = regexp.MustCompile(`(?i)^(\s*[\d.]+\s*[;,\s]\s*(?:url\s*=\s*)?)["']?([^"']+)`)
 
-// outside rewrites a reference (RFC 9110, 10.2.2) for clients. It changes paths, and URLs of the same service; references
-// to other places stay as they are. So does a path relative to the request that leads clients to the same place: the
-// path that they called may have fewer folders, and other services in them.
+// outside rewrites a reference (RFC 9110, 10.2.2) for clients. It changes paths, and URLs of the same service;
+// references to other places stay as they are. So does a path relative to the request if it leads clients to the same
+// place: the path that they called may have fewer folders, and other services in them.
 func (p *servicePlace) outside(reference string) string {
 	if strings.HasPrefix(reference, `\`) { // which browsers take for a slash
 		reference = "/" + reference[1:]
