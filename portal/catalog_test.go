@@ -259,8 +259,8 @@ func TestDocument_PublicPaths(t *testing.T) {
 	}
 }
 
-// TestDocument_PublicPlaces says where public paths have what is in the document, and names no place that something else
-// has.
+// TestDocument_PublicPlaces says where public paths have what is in the document, and names no place that something
+// else has.
 func TestDocument_PublicPlaces(t *testing.T) {
 	t.Parallel()
 	entrance := portaltest.Open(t, ingress.WithPath("/", "https://site.example"),

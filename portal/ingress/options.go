@@ -135,8 +135,8 @@ func WithHandler(path string, handler http.Handler) Option {
 // the longest counts. "/" stands for what is left by hosts, the portal, handlers and operators' paths.
 //
 // A host keeps its path with a port, such as /shop:443/cart. One without a port is hidden by a public path of that
-// name, and by "/" unless the name has a dot and the path goes on behind it, as in /shop.example/cart. The first segment
-// ignores case, as hosts do. Segments of dots, also encoded once, are refused behind a public path.
+// name, and by "/" unless the name has a dot and the path goes on behind it, as in /shop.example/cart. The first
+// segment ignores case, as hosts do. Segments of dots, also encoded once, are refused behind a public path.
 //
 // Cookies, redirects and documents follow: the paths that a service writes are paths on the bus. The service finds the
 // public path that leads to its root in X-Forwarded-Public-Path, and the portal shows all of them. Cookies of a service

@@ -71,8 +71,8 @@ func (p *PublicPaths) IsReserved(path string) bool {
 }
 
 // Place returns where clients reach a path of a service by a public path that leads to it: "/shop/files/{name}" for
-// "/files/{name}". With a rest, the last parameter takes all that follows, so that the public path may lead below it. ok
-// is false if it does not lead there, or if something else has the place.
+// "/files/{name}". With a rest, the last parameter takes all that follows, so that the public path may lead below it.
+// ok is false if it does not lead there, or if something else has the place.
 func (p *PublicPaths) Place(by *PublicPath, path string, rest bool) (place string, ok bool) {
 	target, below := strings.Split(by.Path, "/")[1:], strings.Split(path, "/")[1:]
 	for _, segment := range target {
