@@ -338,6 +338,8 @@ func TestPath_Locations(t *testing.T) {
 		{"/shop/a", "x", "x"},
 		{"/shop/a", "../x", "/shop/x"}, // as /x is there on the bus
 		{"/shop/d/a", "../x", "../x"},
+		{"/shop/shop.example/d/a", "b", "b"},
+		{"/shop.example/shop.example/a", "b?c", "b?c"},
 		{"/shop/d/a", "../admin/q", dots + "/admin/q"},
 		{"/shop/d/a", "%2E%2e/admin/q?r#s", dots + "/admin/q?r#s"},
 		{"/shop/d/a", "../administration", "../administration"},
@@ -520,25 +522,28 @@ func TestPath_Origins(t *testing.T) {
 func TestPath_Workers(t *testing.T) {
 	t.Parallel()
 	entrance := portaltest.Open(t, append(mappedRoot(), ingress.WithPath("/only/part", "https://part.example"),
-		ingress.WithPath("/news", "https://news.example"), ingress.WithPath("/news/old", "https://news.example/old"))...)
+		ingress.WithPath("/news", "https://news.example"), ingress.WithPath("/news/old", "https://news.example/old"),
+		ingress.WithPath("/deep.example/q", "https://part.example"))...)
 	for _, host := range []string{"shop.example", "web.example", "only", "news.example", "part.example"} {
 		entrance.Serve(host, 443, portaltest.Echo)
 	}
 	for path, want := range map[string]string{
 		"/shop/a/sw.js": "", "/v1/api/sw.js": "", "/assets/sw.js": "", "/shop.example/sw.js": "", "/news/sw.js": "",
 		"/only/part/sw.js": "", "/only:443/sw.js": "",
-		"/":              "a service worker at / would control the pages of all services",
-		"/sw.js":         "a service worker at /sw.js would control the pages of all services; give it a path in any folder below /",
-		"/shop":          "a service worker at /shop would control the pages of all services; give it a path below /shop/",
-		"/shop/sw.js":    "a service worker at /shop/sw.js would control pages of other services; put it into a folder",
-		"/shop/":         "would control pages of other services",
-		"/only/sw.js":    "would control pages of other services", // those of /only/part
-		"/ONLY/sw.js":    "would control pages of other services",
-		"/SHOP/sw.js":    "would control pages of other services",
-		"/SHOP/a/sw.js":  "",
-		"/v1/sw.js":      "would control pages of other services",
-		"/v1/api":        "would control the pages of all services; give it a path below /v1/api/",
-		"/.well-known/x": "would control pages of other services",
+		"/":                   "a service worker at / would control the pages of all services",
+		"/sw.js":              "a service worker at /sw.js would control the pages of all services; give it a path in any folder below /",
+		"/shop":               "a service worker at /shop would control the pages of all services; give it a path below /shop/",
+		"/shop/sw.js":         "a service worker at /shop/sw.js would control pages of other services; put it into a folder",
+		"/shop/":              "would control pages of other services",
+		"/only/sw.js":         "would control pages of other services", // those of /only/part
+		"/deep.example/sw.js": "would control pages of other services", // those of /deep.example/q
+		"/DEEP.EXAMPLE/sw.js": "would control pages of other services",
+		"/ONLY/sw.js":         "would control pages of other services",
+		"/SHOP/sw.js":         "would control pages of other services",
+		"/SHOP/a/sw.js":       "",
+		"/v1/sw.js":           "would control pages of other services",
+		"/v1/api":             "would control the pages of all services; give it a path below /v1/api/",
+		"/.well-known/x":      "would control pages of other services",
 	} {
 		got := entrance.Get(path, "Service-Worker: script")
 		if want == "" {
@@ -650,6 +655,39 @@ func TestPath_DocumentsOfTheirOwn(t *testing.T) {
 		}
 		assert.Contains(t, entrance.Get("/shop.example/openapi.json?version="+version).Text, `"/shop.example:443/admin/x"`)
 	}
+}
+
+// TestPath_DocumentsByHand adapts a document that a service has written itself, and passes on what is none.
+func TestPath_DocumentsByHand(t *testing.T) {
+	t.Parallel()
+	entrance := portaltest.Open(t, ingress.WithPath("/hand", "https://hand.example"),
+		ingress.WithPath("/hand/x", "https://other.example"))
+	status, flush := http.StatusOK, false
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		if flush {
+			_ = http.NewResponseController(w).Flush()
+		}
+		_, _ = io.WriteString(w, r.URL.Query().Get("body")+strings.Repeat(" ", len(r.URL.Query().Get("large"))<<19))
+	})
+	require.NoError(t, entrance.Bus.Connect("hand.example").Handle("*", "/{rest+}", handler, bus.Undocumented()))
+	const document, rest = `{"a":1,"paths":{"/x/y":{},"/z":{},"/x":{}},"b":2}`, `{"a":1,"paths":{"/z":{}},"b":2}`
+	get := func(body string) string { return entrance.Get("/hand/openapi.json?body=" + url.QueryEscape(body)).Text }
+	for _, none := range []string{"", "text", "[]", "{}", `{"paths":[]}`, `{"paths":{"/z":1}}`} {
+		assert.Equal(t, none, get(none))
+	}
+	assert.Equal(t, rest, get(document))
+	assert.Equal(t, document, entrance.Get("/hand/other.json?body="+url.QueryEscape(document)).Text)
+	flush = true
+	assert.Equal(t, rest, get(document), "a stream")
+	large := entrance.Get("/hand/openapi.json?large=aaa&body=" + url.QueryEscape(document)).Text
+	assert.Equal(t, document, strings.TrimSpace(large), "a large stream")
+	status, flush = http.StatusNotFound, false
+	assert.Equal(t, document, get(document))
+	status = http.StatusOK
+	head := entrance.Send("HEAD /hand/openapi.json?body=x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", http.MethodHead)
+	assert.Empty(t, head.Header.Get("Content-Length"))
 }
 
 // FuzzPath holds that a path leads to one place: to the longest public path that holds it, and never out of its

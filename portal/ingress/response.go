@@ -258,11 +258,11 @@ func (p *servicePlace) outside(reference string) string {
 	case path[0] == '/':
 		return p.below(p.name, reference)
 	}
-	rewritten := p.below(p.name, folderOf(p.called.EscapedPath())+reference)
-	if removeDots(folderOf(p.path)+path)+behind == rewritten {
+	seen := p.seen(p.name, removeDots(folderOf(p.called.EscapedPath())+path))
+	if seen == removeDots(folderOf(p.path)+path) {
 		return reference
 	}
-	return rewritten
+	return seen + behind
 }
 
 func folderOf(path string) string { return path[:strings.LastIndexByte(path, '/')+1] }
@@ -302,8 +302,8 @@ func (p *servicePlace) upgrade(reference, rewritten string) string {
 	return rewritten
 }
 
-// below returns a path of the service as clients see it. A path that already has the prefix and the host stays: the
-// service may know it. A query and a fragment stay.
+// below returns an absolute path of the service as clients see it. A path that already has the prefix and the host
+// stays: the service may know it. So do a query and a fragment.
 func (p *servicePlace) below(name, reference string) string {
 	path, behind := cutQuery(reference)
 	path = removeDots(path)
@@ -313,15 +313,20 @@ func (p *servicePlace) below(name, reference string) string {
 			return path + behind
 		}
 	}
+	return p.seen(name, path) + behind
+}
+
+// seen returns where clients see a path on the bus.
+func (p *servicePlace) seen(name, path string) string {
 	if p.public != nil {
 		if seen, ok := p.paths.seen(p.public, name, path); ok {
-			return p.prefix + seen + behind
+			return p.prefix + seen
 		}
 	}
 	if p.paths.Of("/"+name+path) != nil { // which has the place
 		name = p.called.Host
 	}
-	return p.prefix + "/" + name + path + behind
+	return p.prefix + "/" + name + path
 }
 
 // cutQuery splits a reference behind its path.

@@ -150,11 +150,13 @@ func KeepPaths(response *http.Response, keep func(path string) bool) error {
 		return err
 	}
 	response.Body = wire.NewBody(body)
+	if len(body) == 0 { // to HEAD
+		response.Header.Del("Content-Length")
+	}
 	document, err := ParseObject(body)
 	at := slices.IndexFunc(document, func(m member) bool { return m.name == "paths" })
 	if err != nil || at < 0 {
-		response.Header.Del("Content-Length") // which a response to HEAD has
-		return nil                            //nolint:nilerr // it is none
+		return nil //nolint:nilerr // it is none
 	}
 	paths, err := ParseObject(document[at].value)
 	if err != nil {
