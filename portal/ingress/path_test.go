@@ -686,7 +686,8 @@ func TestPath_DocumentsByHand(t *testing.T) {
 	status, flush = http.StatusNotFound, false
 	assert.Equal(t, document, get(document))
 	status = http.StatusOK
-	head := entrance.Send("HEAD /hand/openapi.json?body=x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", http.MethodHead)
+	head := entrance.Send("HEAD /hand/openapi.json?body=x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+		http.MethodHead)
 	assert.Empty(t, head.Header.Get("Content-Length"))
 }
 
