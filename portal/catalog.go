@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -321,27 +320,61 @@ func render(servers *[]openapi.Server, marshal func() ([]byte, error)) (rendered
 // reader is what a document says to a reader of the ingress through which it is asked for.
 type reader struct {
 	baseURL string
-	public  []byte // public paths, as JSON; nil for none
+	public  []byte // members about public paths, as JSON: `,"x-public-paths":{…}`; nil for none
 }
 
-// readerOf returns what a request says of the ingress. A caller sees the public paths to what is in the document.
+// readerOf returns what a request says of the ingress. A caller sees the public paths to what is in the document, and
+// where each path of that is by them.
 func (s *snapshot) readerOf(r *http.Request, baseURL string) reader {
-	var all map[string]string
-	said := r.Header.Get("X-Forwarded-Public-Paths")
-	if said == "" || json.Unmarshal([]byte(said), &all) != nil {
+	all := outside.ParsePublicPaths(r.Header.Get(outside.HeaderPublicPaths))
+	targets, places := make(map[string]string), make(map[string][]string)
+	for _, each := range all.All {
+		for _, member := range s.members {
+			if each.Host == (hostPort{member.Host, member.Port}).String() && len(member.Document.Paths) > 0 {
+				targets[each.Name()] = each.Target()
+				addPlaces(places, all, each, member.Document)
+			}
+		}
+	}
+	text, err := json.Marshal(targets)
+	where, invalid := json.Marshal(places)
+	if len(targets) == 0 || cmp.Or(err, invalid) != nil {
 		return reader{baseURL: baseURL}
 	}
-	maps.DeleteFunc(all, func(_, target string) bool {
-		to, err := url.Parse(target)
-		return err != nil || !slices.ContainsFunc(s.members, func(member openapi.Member) bool {
-			return to.Host == hostPort{member.Host, member.Port}.String() && len(member.Document.Paths) > 0
-		})
-	})
-	public, err := json.Marshal(all)
-	if err != nil || len(all) == 0 {
-		return reader{baseURL: baseURL}
+	return reader{baseURL, fmt.Appendf(nil, `,"x-public-paths":%s,"x-public-places":%s`, text, where)}
+}
+
+// addPlaces adds where a public path has the paths of a document. A path with a parameter for a segment of the target
+// has no place that a more specific one has.
+func addPlaces(places map[string][]string, all *outside.PublicPaths, by *outside.PublicPath,
+	document *openapi.Document) {
+	var found []string
+	for _, key := range slices.Sorted(maps.Keys(document.Paths)) { // a parameter comes behind what is more specific
+		path, isOwn := outside.CutPath(key, "/"+by.Host)
+		place, ok := all.Place(by, path, hasRest(document.Paths[key]))
+		_, isBelow := outside.CutPath(path, by.Path)
+		if !isOwn || !ok || !isBelow && slices.ContainsFunc(found, func(other string) bool { return covers(other, place) }) {
+			continue
+		}
+		found = append(found, place)
+		places[key] = append(places[key], place)
 	}
-	return reader{baseURL, public}
+}
+
+// hasRest reports whether the last parameter of a path takes all that follows.
+func hasRest(item *openapi.PathItem) bool {
+	for _, operation := range item.Operations() {
+		if slices.ContainsFunc(operation.Parameters, func(p *openapi.Parameter) bool { return p.Rest }) {
+			return true
+		}
+	}
+	return false
+}
+
+// covers reports whether one path may take what another one takes, as any parameter may be a rest.
+func covers(one, other string) bool {
+	literal, _, hasParameter := strings.Cut(one, "{")
+	return one == other || hasParameter && strings.HasPrefix(other, strings.TrimSuffix(literal, "/"))
 }
 
 // json returns the document for a reader.
@@ -350,7 +383,7 @@ func (r rendered) json(to reader) []byte {
 	if to.public == nil {
 		return text
 	}
-	return slices.Concat(bytes.TrimSuffix(text, []byte("}")), []byte(`,"x-public-paths":`), to.public, []byte("}"))
+	return slices.Concat(bytes.TrimSuffix(text, []byte("}")), to.public, []byte("}"))
 }
 
 // newerDocument is the document of a snapshot in OpenAPI 3.1, which is made when a reader asks for it.

@@ -258,3 +258,59 @@ func TestDocument_PublicPaths(t *testing.T) {
 		assert.Equal(t, want, strings.Contains(string(text), "x-public-paths"), said)
 	}
 }
+
+// TestDocument_PublicPlaces says where public paths have what is in the document, and names no place that something
+// else has.
+func TestDocument_PublicPlaces(t *testing.T) {
+	t.Parallel()
+	entrance := portaltest.Open(t, ingress.WithPath("/", "https://site.example"),
+		ingress.WithPath("/Shop", "https://site.example/"), ingress.WithPath("/Shop/admin", "https://hidden.example"),
+		ingress.WithPath("/sec", "https://secret.example/pub"),
+		ingress.WithPath("/one", "https://one.example/pub"), ingress.WithPath("/rest", "https://rest.example/pub"),
+		ingress.WithPath("/deep", "https://deep.example/a/b"),
+		ingress.WithHandler("/own", http.NotFoundHandler()), ingress.WithAuthorizationServers("https://login.example"))
+	require.NoError(t, portal.Register(entrance.Bus.Connect("portal"), longTimeouts()...))
+	for host, paths := range map[string][]string{
+		"site.example": {"/", "/x", "/portal/x", "/Portal", "/-", "/v.example/x", "/v.example", "/v:1/x", "/v:x", "/shop/x",
+			"/admin/x", "/own", "/own/x", "/.well-known/oauth-protected-resource", "/{any}/y", "/files/{rest+}"},
+		"secret.example": {"/", "/x", "/pub", "/pub/x", "/pub/{a}/z", "/{a}", "/{a}/x", "/{a}/{b}/z"},
+		"one.example":    {"/{a}", "/{a}/y", "/{a}/{b}/z"},
+		"rest.example":   {"/{all+}", "/x"},
+		"deep.example":   {"/a", "/a/b/{c}", "/a/{b}/c", "/{a}/b", "/{a}", "/a/{b+}"},
+	} {
+		conn := entrance.Bus.Connect(host)
+		for _, path := range paths {
+			require.NoError(t, conn.Handle("GET", path, http.NotFoundHandler()))
+		}
+	}
+	var document struct {
+		Places map[string][]string `json:"x-public-places"`
+	}
+	entrance.Get("/portal/openapi.json").Decode(t, &document)
+	assert.Equal(t, map[string][]string{
+		"/site.example:443/":                                     {"/Shop/", "/"},
+		"/site.example:443/x":                                    {"/Shop/x", "/x"},
+		"/site.example:443/portal/x":                             {"/Shop/portal/x"},
+		"/site.example:443/Portal":                               {"/Shop/Portal"},
+		"/site.example:443/-":                                    {"/Shop/-"},
+		"/site.example:443/v.example/x":                          {"/Shop/v.example/x"},
+		"/site.example:443/v.example":                            {"/Shop/v.example", "/v.example"},
+		"/site.example:443/v:1/x":                                {"/Shop/v:1/x"},
+		"/site.example:443/v:x":                                  {"/Shop/v:x", "/v:x"},
+		"/site.example:443/shop/x":                               {"/Shop/shop/x"},
+		"/site.example:443/admin/x":                              {"/admin/x"},
+		"/site.example:443/own":                                  {"/Shop/own"},
+		"/site.example:443/own/x":                                {"/Shop/own/x", "/own/x"},
+		"/site.example:443/{any}/y":                              {"/Shop/{any}/y", "/{any}/y"},
+		"/site.example:443/files/{rest}":                         {"/Shop/files/{rest}", "/files/{rest}"},
+		"/site.example:443/.well-known/oauth-protected-resource": {"/Shop/.well-known/oauth-protected-resource"},
+		"/secret.example:443/pub":                                {"/sec"},
+		"/secret.example:443/pub/x":                              {"/sec/x"},
+		"/secret.example:443/pub/{a}/z":                          {"/sec/{a}/z"},
+		"/one.example:443/{a}":                                   {"/one"},
+		"/one.example:443/{a}/y":                                 {"/one/y"},
+		"/one.example:443/{a}/{b}/z":                             {"/one/{b}/z"},
+		"/rest.example:443/{all}":                                {"/rest/{all}"},
+		"/deep.example:443/a/b/{c}":                              {"/deep/{c}"},
+	}, document.Places)
+}

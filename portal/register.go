@@ -74,9 +74,9 @@ const everyCaller = "*"
 
 // Register serves the portal on conn, which has to be connected as "portal": the page for browsers at /, and at
 // /openapi.json one document of everything that is served on public ports of the plane; with ?version=3.1 it is in
-// OpenAPI 3.1, and has what is published. Its x-public-paths are those of ingress.WithPath. At /asyncapi.json is one of
-// all events, and at /client.ts a TypeScript client of both, in which ?int64=bigint or string chooses the type of
-// integers of 64 bits.
+// OpenAPI 3.1, and has what is published. Its x-public-paths are those of ingress.WithPath, by which its paths are at
+// x-public-places. At /asyncapi.json is one of all events, and at /client.ts a TypeScript client of both, in which
+// ?int64=bigint or string chooses the type of integers of 64 bits.
 //
 // A caller's token is passed on to each service, which leaves out what its bearer may not call.
 //

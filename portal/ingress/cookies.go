@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/busline/busline/bus/metrics"
+	"github.com/busline/busline/portal/internal/outside"
 )
 
 // Limits of cookies. All services share the origin of the ingress, and browsers send whatever cookies match a path:
@@ -163,29 +164,20 @@ func (p *servicePlace) cookie(line string) string {
 }
 
 // cookiePath returns the path of a cookie as clients see it. A browser chooses one if there is none that begins with a
-// slash: the directory of the request, which lies outside the service if the path was bare. Through a public path each
-// path is one on the bus; one that holds more of the service is the public path itself.
+// slash: the directory of the request, which lies outside the service if the path was bare. A path that holds all that
+// clients can call there becomes the root of the service.
 func (p *servicePlace) cookiePath(path string) string {
-	root, rooted := p.root(), strings.HasPrefix(path, "/")
+	rooted, whole := strings.HasPrefix(path, "/"), ""
 	if p.public != nil {
-		_, holdsAll := cutPath(p.public.path, strings.TrimSuffix(path, "/"))
-		switch {
-		case !rooted && !p.bare:
-			return ""
-		case !rooted, holdsAll:
-			return cmp.Or(root, "/")
-		default:
-			return p.below(p.name, path)
-		}
+		whole = p.public.Path
 	}
+	_, holdsAll := outside.CutPath(whole, strings.TrimSuffix(path, "/"))
 	switch {
 	case !rooted && !p.bare:
 		return ""
-	case path == root, strings.HasPrefix(path, root+"/"):
-		return path
-	case !rooted, path == "/":
-		return root
+	case !rooted, holdsAll:
+		return cmp.Or(p.root(), "/")
 	default:
-		return root + path
+		return p.below(p.name, path)
 	}
 }

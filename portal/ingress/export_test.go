@@ -99,7 +99,7 @@ func ID(i *Handler) string { return i.conn.ID() }
 func AddressOf(i *Handler, path string) (to *url.URL, public string, err error) {
 	to, through, err := i.config.paths.addressOf(path)
 	if through != nil {
-		public = through.name()
+		public = through.Name()
 	}
 	return to, public, err
 }

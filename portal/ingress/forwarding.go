@@ -57,14 +57,14 @@ func (f *forwarding) applyTrusted(said http.Header) {
 }
 
 // through notes the public path through which a service is called, and for the portal's document all of them.
-func (f *forwarding) through(public *publicPath, to *url.URL, all *publicPaths) {
+func (f *forwarding) through(public *outside.PublicPath, to *url.URL, all *publicPaths) {
 	switch {
 	case to.Hostname() == outside.HostPortal:
-		if to.Path == "/openapi.json" {
+		if to.Path == outside.PathDocument {
 			f.paths = all.header
 		}
-	case public != nil && public.path == "":
-		f.public = public.name()
+	case public != nil && public.Path == "":
+		f.public = public.Name()
 	}
 }
 
@@ -79,7 +79,7 @@ func (f *forwarding) writeTo(header http.Header) {
 			header[name] = values[i : i+1 : i+1]
 		}
 	}
-	for i, name := range [...]string{"X-Forwarded-Public-Path", "X-Forwarded-Public-Paths"} {
+	for i, name := range [...]string{"X-Forwarded-Public-Path", outside.HeaderPublicPaths} {
 		delete(header, name)
 		if value := [...]string{f.public, f.paths}[i]; value != "" {
 			header.Set(name, value)

@@ -30,9 +30,9 @@ import (
 // every instance on its plane: they name services and callers that a document may hide, so keep /-/ from the outside if
 // the ingress is open to the world. /favicon.ico, which browsers ask for by themselves, is 404 without a call.
 //
-// A Location or Content-Location that a service gives as a path from the root, or as a URL of its own host, is
-// rewritten to the address that the client has to use, below the prefix and the host of the path; so routers and
-// redirects need not know about these. So is the Path of a cookie, which never lies outside the service's own path; its
+// A Location, Content-Location or Refresh that a service gives as a path, or as a URL of its own host, is rewritten to
+// the address that the client has to use, below the prefix and the host of the path; so routers and redirects need not
+// know about these. So is the Path of a cookie, which never lies outside the service's own path; its
 // Domain is dropped, and so are cookies that are malformed, too large or too many, or have a name with the prefix
 // __Host-.
 //
@@ -98,7 +98,7 @@ func (i *Handler) serve(w http.ResponseWriter, r *http.Request) {
 	if len(i.config.issuers) > 0 && !i.config.hasOwnTokens(path) {
 		w = &challengingWriter{ResponseWriter: w, metadata: i.baseURL(&from) + metadataPath + i.config.resourceOf(path)}
 	}
-	switch isPublic := i.config.paths.of(path) != nil; {
+	switch isPublic := i.config.paths.Of(path) != nil; {
 	case isPublic:
 		i.forward(w, r, path, &from, load)
 	case leadsToPortal(path):
@@ -169,7 +169,7 @@ func (i *Handler) forward(w http.ResponseWriter, r *http.Request, path string, f
 		return
 	}
 	defer func() { _ = response.Body.Close() }()
-	if err := load.exchange(r, response); err != nil {
+	if err := cmp.Or(load.exchange(r, response), i.keepOwnPaths(to, public, response, load)); err != nil {
 		i.refuse(w, r, err)
 		return
 	}

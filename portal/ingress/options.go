@@ -135,13 +135,13 @@ func WithHandler(path string, handler http.Handler) Option {
 // the longest counts. "/" stands for what is left by hosts, the portal, handlers and operators' paths.
 //
 // A host keeps its path with a port, such as /shop:443/cart. One without a port is hidden by a public path of that
-// name, and by "/" unless the name has a dot and the path goes on behind it, as in /shop.example/cart. Segments of dots
-// are refused behind a public path.
+// name, and by "/" unless the name has a dot and the path goes on behind it, as in /shop.example/cart. The first
+// segment ignores case, as hosts do. Segments of dots, also encoded once, are refused behind a public path.
 //
 // Cookies, redirects and documents follow: the paths that a service writes are paths on the bus. The service finds the
 // public path that leads to its root in X-Forwarded-Public-Path, and the portal shows all of them. Cookies of a service
-// at "/" go to all services, as they share an origin. A path that is taken or has two spellings, and an address that is
-// not open to the outside, is an error of [New]. Default: none.
+// at "/" go to all services, as they share an origin. A path that is taken or has two spellings, an address that is not
+// open to the outside, and paths that take more than 16384 bytes in all, are errors of [New]. Default: none.
 func WithPath(path, address string) Option {
 	return option(func(c *config) { c.given = append(c.given, [2]string{path, address}) })
 }
@@ -373,8 +373,8 @@ func (c *config) resourceOf(path string) string {
 // hasOwnTokens reports whether a path is that of a service with tokens of its own.
 func (c *config) hasOwnTokens(path string) bool {
 	service, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
-	if public := c.paths.of(path); public != nil {
-		service = public.host
+	if public := c.paths.Of(path); public != nil {
+		service = public.Host
 	}
 	host, _, _ := strings.Cut(service, ":")
 	return slices.Contains(c.ownTokens, subject.LowerHost(host))
@@ -382,18 +382,16 @@ func (c *config) hasOwnTokens(path string) bool {
 
 // parsePaths returns an error for each public path that cannot be one.
 func (c *config) parsePaths() error {
-	c.paths.open, c.paths.isReserved = c.ports, c.isReserved
+	c.paths.open = c.ports
+	for _, each := range c.handlers {
+		c.paths.Reserved = append(c.paths.Reserved, each.path)
+	}
+	if len(c.issuers) > 0 {
+		c.paths.Reserved = append(c.paths.Reserved, metadataPath+"*")
+	}
 	var errs []error
 	for _, each := range c.given {
 		errs = append(errs, c.paths.add(each[0], each[1]))
 	}
 	return errors.Join(append(errs, c.paths.finish())...)
-}
-
-// isReserved reports whether the ingress serves a path itself, or leaves it to the portal, so that no public path can
-// take it.
-func (c *config) isReserved(path string) bool {
-	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
-	return first == "-" || strings.EqualFold(first, outside.HostPortal) || c.handlerOf(path) != nil ||
-		len(c.issuers) > 0 && strings.HasPrefix(path, metadataPath)
 }

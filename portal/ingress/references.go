@@ -38,7 +38,7 @@ func (i *Handler) inside(reference string, from *forwarding, to *url.URL, isOrig
 	if isOrigin {
 		return service, service != "" && parsed.EscapedPath() == ""
 	}
-	below, ok := cutPath(outside.SentPath(parsed), from.prefix)
+	below, ok := outside.CutPath(outside.SentPath(parsed), from.prefix)
 	if !ok || below == "" {
 		return "", false
 	}

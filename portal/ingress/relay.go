@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -91,6 +92,24 @@ func collect(response *http.Response) error {
 	response.Body, response.Trailer, response.ContentLength = wire.NewBody(first), nil, int64(len(first))
 	response.Header.Set("Content-Length", strconv.Itoa(len(first)))
 	return nil
+}
+
+// keepOwnPaths removes from the document of a service at a public path what clients would not find there, as something
+// else has its place. The document of a host lists all of it. A stream stays that is larger than maxCollected.
+func (i *Handler) keepOwnPaths(to *url.URL, public *outside.PublicPath, response *http.Response,
+	load *reservation) error {
+	if public == nil || public.Path != "" || to.Path != outside.PathDocument {
+		return nil
+	}
+	if isStream(response) && load.take(maxCollected) {
+		if err := collect(response); err != nil {
+			return err
+		}
+	}
+	if isStream(response) {
+		return nil
+	}
+	return outside.KeepPaths(response, func(path string) bool { return i.config.paths.Of(public.Prefix+path) == public })
 }
 
 // relayStream writes a body as it comes, and the trailer. A body that ends before its end breaks the connection, so

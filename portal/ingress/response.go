@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -171,27 +172,28 @@ func isPassive(kind string) bool {
 // outside they lie below a prefix that neither a router nor net/http, which makes every redirect an absolute path,
 // knows.
 type servicePlace struct {
-	prefix string       // of the ingress: "/bus", or ""
-	paths  *publicPaths // of the ingress
-	public *publicPath  // through which the service was called; nil if its host was
-	name   string       // of the service, as the client has spelled it: "Library.example:443"
-	called *url.URL     // the address on the bus, with the host in canonical form: "library.example:443"
-	from   string       // the host that has responded, without the instance that may have been addressed
-	bare   bool         // the path that was called ends with the name, "/library.example", or with the public path
+	prefix string              // of the ingress: "/bus", or ""
+	paths  *publicPaths        // of the ingress
+	public *outside.PublicPath // through which the service was called; nil if its host was
+	name   string              // of the service, as the client has spelled it: "Library.example:443"
+	path   string              // that was called, with the prefix: "/bus/library.example/a"
+	called *url.URL            // the address on the bus, with the host in canonical form: "library.example:443"
+	from   string              // the host that has responded, without the instance that may have been addressed
+	bare   bool                // the path that was called ends with the name, "/library.example", or with the public path
 	// the host and the path that were called by plain HTTP, if a redirect there may be meant to be to https; else ""
 	plain string
 }
 
 // placeOf returns the place to which the path of a request leads.
-func (i *Handler) placeOf(from *forwarding, path string, to *url.URL, public *publicPath,
+func (i *Handler) placeOf(from *forwarding, path string, to *url.URL, public *outside.PublicPath,
 	response *http.Response) servicePlace {
-	place := servicePlace{prefix: from.prefix, paths: &i.config.paths, public: public, name: to.Host, called: to,
-		from: response.Header.Get("Bus-From-Host")}
+	place := servicePlace{prefix: from.prefix, paths: &i.config.paths, public: public, name: to.Host,
+		path: from.prefix + path, called: to, from: response.Header.Get("Bus-From-Host")}
 	if public == nil {
 		name, _, slash := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 		place.name, place.bare = name, !slash
 	} else {
-		place.bare = path == public.prefix
+		place.bare = len(path) == len(public.Prefix)
 	}
 	return place
 }
@@ -199,7 +201,7 @@ func (i *Handler) placeOf(from *forwarding, path string, to *url.URL, public *pu
 // root returns the path of the service as clients see it, without a slash at the end: "/bus/library.example".
 func (p *servicePlace) root() string {
 	if p.public != nil {
-		return p.prefix + p.public.prefix
+		return p.prefix + p.public.Prefix
 	}
 	return p.prefix + "/" + p.name
 }
@@ -210,7 +212,7 @@ func (p *servicePlace) root() string {
 func (p *servicePlace) noteCalled(r *http.Request, from *forwarding, path string, response *http.Response) {
 	repeats := r.Method == http.MethodGet || r.Method == http.MethodHead ||
 		response.StatusCode != http.StatusFound && response.StatusCode != http.StatusSeeOther
-	if from.proto != "http" || !repeats || len(response.Header["Location"]) == 0 {
+	if from.proto != "http" || !repeats || len(response.Header["Location"])+len(response.Header["Refresh"]) == 0 {
 		return
 	}
 	p.plain = from.host + from.prefix + path
@@ -228,25 +230,66 @@ func (p *servicePlace) adaptLocations(response *http.Response) {
 			values[at] = p.outside(value)
 		}
 	}
+	for at, value := range response.Header["Refresh"] {
+		if parts := refreshTo.FindStringSubmatch(value); parts != nil {
+			response.Header["Refresh"][at] = parts[1] + p.outside(parts[2])
+		}
+	}
 }
 
-// outside rewrites a reference (RFC 9110, 10.2.2) for clients. It changes absolute paths, and URLs of the same service;
-// paths relative to the request and references to other places stay as they are. If the path was bare, that of the
-// address on the bus has other folders; a client would leave the service with a relative path.
+// refreshTo splits what browsers take for a Refresh to another place, "0; url=/a", before that.
+var refreshTo = regexp.MustCompile(`(?i)^(\s*[\d.]+\s*[;,\s]\s*(?:url\s*=\s*)?)["']?([^"']+)`)
+
+// outside rewrites a reference (RFC 9110, 10.2.2) for clients. It changes paths, and URLs of the same service;
+// references to other places stay as they are. So does a path relative to the request if it leads clients to the same
+// place: the path that they called may have fewer folders, and other services in them.
 func (p *servicePlace) outside(reference string) string {
-	if strings.HasPrefix(reference, "/") && !strings.HasPrefix(reference, "//") {
+	if strings.HasPrefix(reference, `\`) { // which browsers take for a slash
+		reference = "/" + reference[1:]
+	}
+	if name, path, ok := p.ownURL(reference); ok {
+		return p.upgrade(reference, p.below(name, path))
+	}
+	path, behind := cutQuery(reference)
+	first, _, _ := strings.Cut(path, "/")
+	switch {
+	case path == "", strings.HasPrefix(path, "//"), strings.Contains(first, ":"):
+		return reference
+	case path[0] == '/':
 		return p.below(p.name, reference)
 	}
-	name, path, ok := p.ownURL(reference)
-	switch {
-	case ok:
-		return p.upgrade(reference, p.below(name, path))
-	case p.bare && isRelativePath(reference):
-		folder := p.called.EscapedPath()
-		return p.below(p.name, folder[:strings.LastIndexByte(folder, '/')+1]+reference)
-	default:
+	seen := p.seen(p.name, removeDots(folderOf(p.called.EscapedPath())+path))
+	if seen == removeDots(folderOf(p.path)+path) {
 		return reference
 	}
+	return seen + behind
+}
+
+func folderOf(path string) string { return path[:strings.LastIndexByte(path, '/')+1] }
+
+// removeDots returns an absolute path without segments of dots (RFC 3986, 5.2.4), as browsers understand them.
+func removeDots(path string) string {
+	var kept []string
+	dotted := false
+	segments := strings.Split(strings.ReplaceAll(path, `\`, "/"), "/")[1:]
+	plain := strings.NewReplacer("%2e", ".", "%2E", ".", "\t", "")
+	for at, segment := range segments {
+		switch plain.Replace(segment) {
+		case "..":
+			kept = kept[:max(len(kept)-1, 0)]
+		case ".":
+		default:
+			kept = append(kept, segment)
+			continue
+		}
+		if dotted = true; at == len(segments)-1 {
+			kept = append(kept, "")
+		}
+	}
+	if !dotted {
+		return path
+	}
+	return "/" + strings.Join(kept, "/")
 }
 
 // upgrade returns a rewritten reference, with https if that is all in which it differs from the URL that was called.
@@ -259,29 +302,39 @@ func (p *servicePlace) upgrade(reference, rewritten string) string {
 	return rewritten
 }
 
-func isRelativePath(reference string) bool {
-	parsed, err := url.Parse(reference)
-	return err == nil && parsed.Scheme == "" && parsed.Host == "" && parsed.Path != ""
-}
-
-// below returns a path of the service as clients see it. A path that already has the prefix and the host stays: the
-// service may know it.
-func (p *servicePlace) below(name, path string) string {
-	if rest, ok := strings.CutPrefix(path, p.prefix+"/"); ok {
+// below returns an absolute path of the service as clients see it. A path that already has the prefix and the host
+// stays: the service may know it. So do a query and a fragment.
+func (p *servicePlace) below(name, reference string) string {
+	path, behind := cutQuery(reference)
+	path = removeDots(path)
+	if rest, ok := strings.CutPrefix(path, p.prefix+"/"); ok && p.paths.Of("/"+rest) == nil {
 		segment, _ := cutReference(rest)
 		if to, err := outside.AddressOf("/"+segment, p.paths.open); err == nil && p.isOwn(to.Hostname()) {
-			return path
+			return path + behind
 		}
 	}
+	return p.seen(name, path) + behind
+}
+
+// seen returns where clients see a path on the bus.
+func (p *servicePlace) seen(name, path string) string {
 	if p.public != nil {
 		if seen, ok := p.paths.seen(p.public, name, path); ok {
 			return p.prefix + seen
 		}
 	}
-	if p.paths.hides("/" + name + path) {
+	if p.paths.Of("/"+name+path) != nil { // which has the place
 		name = p.called.Host
 	}
 	return p.prefix + "/" + name + path
+}
+
+// cutQuery splits a reference behind its path.
+func cutQuery(reference string) (path, behind string) {
+	if at := strings.IndexAny(reference, "?#"); at >= 0 {
+		return reference[:at], reference[at:]
+	}
+	return reference, ""
 }
 
 // ownURL returns the name and the path of a URL that refers to the service itself; ok is false for any other.

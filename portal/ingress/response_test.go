@@ -233,6 +233,7 @@ func decompress(t *testing.T, got portaltest.Answer) string {
 func leading(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("location", r.URL.Query().Get("to"))
 	w.Header().Set("Content-Location", r.URL.Query().Get("to"))
+	w.Header().Set("Refresh", "0;url="+r.URL.Query().Get("to"))
 	w.WriteHeader(http.StatusCreated)
 }
 
@@ -313,7 +314,7 @@ func TestLocations_OfARoot(t *testing.T) {
 	entrance := portaltest.Open(t)
 	entrance.Serve("web.example", 443, leading)
 	for to, want := range map[string]string{
-		"login": "/bus/Web.Example:443/login", "./a?b": "/bus/Web.Example:443/./a?b", "/x": "/bus/Web.Example:443/x",
+		"login": "/bus/Web.Example:443/login", "./a?b": "/bus/Web.Example:443/a?b", "/x": "/bus/Web.Example:443/x",
 		"?q": "?q", "#f": "#f", "//elsewhere.example/x": "//elsewhere.example/x", "mailto:a": "mailto:a",
 		"https://elsewhere.example": "https://elsewhere.example",
 	} {
@@ -324,6 +325,30 @@ func TestLocations_OfARoot(t *testing.T) {
 			t.Errorf("%s: %s, want %s", to, got, want)
 		}
 	}
+}
+
+// TestRefresh holds that a Refresh to another place leads where a redirect does.
+func TestRefresh(t *testing.T) {
+	t.Parallel()
+	entrance := portaltest.Open(t, ingress.WithPath("/shop", "https://web.example"))
+	entrance.Serve("web.example", 443, func(w http.ResponseWriter, r *http.Request) {
+		w.Header()["Refresh"] = r.URL.Query()["to"]
+	})
+	for to, want := range map[string]string{
+		"0;url=/a": "0;url=/shop/a", "1.5; URL = '/a?b'": "1.5; URL = /shop/a?b", `2, url="/a"`: "2, url=/shop/a", "3 /a": "3 /shop/a",
+		"0;/a": "0;/shop/a", "0;url=a": "0;url=a", "0;url=https://web.example/a": "0;url=/shop/a",
+		"0;url=http://elsewhere.example/": "0;url=http://elsewhere.example/", "5": "5", "5;": "5;", "5;url=": "5;url=", "x": "x",
+		"0;url=https://web.example/d?to=x": "0;url=/shop/d?to=x",
+	} {
+		got := entrance.Get("/shop/d?to=" + url.QueryEscape(to))
+		assert.Equal(t, want, got.Header.Get("Refresh"), to)
+		got = entrance.Get("/web.example/d?to=" + url.QueryEscape(to))
+		assert.Equal(t, strings.Replace(want, "/shop/", "/web.example/", 1), got.Header.Get("Refresh"), to)
+	}
+	entrance.Serve("plain.example", 443, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Refresh", "0;url=https://plain.example/a")
+	})
+	assert.Equal(t, "0;url=https://door.example/plain.example/a", entrance.Get("/plain.example/a").Header.Get("Refresh"))
 }
 
 // TestLocations_BehindAProxy counts a prefix that a trusted proxy has taken off.

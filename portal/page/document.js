@@ -14,12 +14,12 @@ const methods = ['get', 'post', 'put', 'patch', 'delete', 'head', 'options', 'tr
 export function readServices(description) {
   const services = new Map();
   const tags = new Map((description.tags || []).map((tag) => [tag.name, tag.description]));
-  const all = publicPaths(description);
+  const all = description['x-public-places'] || {};
   for (const [key, item] of Object.entries(description.paths || {})) {
-    for (const operation of readItem(description, key, item, placesAt(all, key))) {
+    for (const operation of readItem(description, key, item, all[key] || [])) {
       if (!services.has(operation.host)) {
         const {host} = operation;
-        services.set(host, {host, description: tags.get(host) || '', operations: [], places: placesOf(all, host)});
+        services.set(host, {host, description: tags.get(host) || '', operations: [], places: placesOf(description, host)});
       }
       services.get(operation.host).operations.push(operation);
     }
@@ -52,23 +52,9 @@ function readItem(description, key, item, places) {
 }
 
 /** The public paths of a host, such as "/shop". */
-function placesOf(all, host) {
-  return all.flatMap(([path, target]) => (target.startsWith(`/${host}:`) ? [path] : []));
-}
-
-/** Where clients reach a path of the document by public paths: "/shop/add" for "/shop.example:443/add". */
-function placesAt(all, key) {
-  const within = (path, prefix) => `${path}/`.startsWith(prefix === '/' ? prefix : `${prefix}/`);
-  return all.flatMap(([path, target]) => {
-    const place = (path === '/' ? '' : path) + key.slice(target.length);
-    const longer = ([other]) => other.length > path.length && within(place, other); // which leads elsewhere
-    return place && within(key, target) && !all.some(longer) ? [place] : [];
-  });
-}
-
-/** The public paths, each with its target as the document has it: "/shop.example:443". */
-function publicPaths(description) {
-  return Object.entries(description['x-public-paths'] || {}).map(([path, target]) => [path, target.replace('https:/', '')]);
+function placesOf(description, host) {
+  const all = Object.entries(description['x-public-paths'] || {});
+  return all.flatMap(([path, target]) => (target.startsWith(`https://${host}:`) ? [path] : []));
 }
 
 /** The schemas that a part of a document uses, by name, also through others; undefined for those that do not exist. */

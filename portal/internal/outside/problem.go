@@ -138,11 +138,14 @@ func AdaptProblem(path string, response *http.Response) error {
 	if internal {
 		problem.Set("detail", Withheld(response.StatusCode, problem.text("msgId")))
 	}
-	body = problem.JSON()
+	setBody(response, problem.JSON())
+	return nil
+}
+
+func setBody(response *http.Response, body []byte) {
 	response.Body, response.Trailer = wire.NewBody(body), nil
 	response.ContentLength = int64(len(body))
 	response.Header.Set("Content-Length", strconv.Itoa(len(body)))
-	return nil
 }
 
 // mayBeInternal reports whether the bus uses this status for errors that have no status of their own.
