@@ -84,10 +84,11 @@ func (c *Conn) drain(ctx context.Context) error {
 	c.shared.local.remove(c)
 	c.telemetry.tap.close()
 	if arrived := c.server.Arrived(); arrived != nil { // requests that are streams, of which parts are still to come
-		c.session.Drain(ctx, subject.Instance(c.plane, c.host, c.id))
+		own := subject.Instance(c.plane, c.host, c.id)
+		c.session.Drain(ctx, func(each *natsconn.Subscription) bool { return each.Subject != own })
 		await(ctx, arrived)
 	}
-	c.session.Drain(ctx, "")
+	c.session.Drain(ctx, func(*natsconn.Subscription) bool { return true })
 	c.broker.Barrier(ctx)
 	c.server.StopWaiting()
 	if c.Connected() {

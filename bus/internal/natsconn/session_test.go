@@ -87,10 +87,10 @@ func TestSession_Drain_KeepsAnswers(t *testing.T) {
 	other.mustAdd("two")
 	require.NoError(t, r.add("answers", true))
 	r.StopSubscribing()
-	r.Drain(t.Context(), "")
+	r.Drain(t.Context(), func(*natsconn.Subscription) bool { return true })
 	r.checkArrives([]string{"one", "two", "answers"}, "answers")
 	other.checkArrives([]string{"one", "two"}, "two")
-	r.Drain(t.Context(), "") // has nothing left to wait for
+	r.Drain(t.Context(), func(*natsconn.Subscription) bool { return true }) // has nothing left to wait for
 }
 
 // TestSession_Keep_Unsubscribe holds which subscriptions end.

@@ -20,8 +20,9 @@ import (
 // overlapping subscriptions as one. The router prefers, from left to right, a literal segment to {name}, and {name} to
 // {name+}; then an exact method to any method. It is safe for concurrent use.
 type Router struct {
-	mu    sync.RWMutex // protects ports
-	ports map[int]*node
+	mu        sync.RWMutex // protects all below
+	ports     map[int]*node
+	withdrawn map[int]*node // routes without their endpoints
 }
 
 // node is the end of a prefix of paths.
@@ -63,7 +64,9 @@ type Match struct {
 const anyMethod = "*"
 
 // NewRouter returns an empty router.
-func NewRouter() *Router { return &Router{ports: make(map[int]*node)} }
+func NewRouter() *Router {
+	return &Router{ports: make(map[int]*node), withdrawn: make(map[int]*node)}
+}
 
 // Add adds all endpoints or none. The error names every pair of endpoints with the same method and pattern.
 func (r *Router) Add(endpoints []*Endpoint) error {
@@ -73,7 +76,7 @@ func (r *Router) Add(endpoints []*Endpoint) error {
 	for _, added := range endpoints {
 		for i := range added.Routes {
 			route := &added.Routes[i]
-			same := r.routesLocked(added.Port, route.Pattern)
+			same := routesIn(r.ports, added.Port, route.Pattern)
 			if rival := same.of(route.Method); rival.IsFound() {
 				errs = append(errs, conflict(added, rival.Endpoint, *route))
 				if rival.Endpoint.Name == added.Name {
@@ -86,6 +89,8 @@ func (r *Router) Add(endpoints []*Endpoint) error {
 	}
 	if len(errs) > 0 {
 		r.removeLocked(endpoints)
+	} else {
+		r.returnLocked(endpoints)
 	}
 	return errors.Join(errs...)
 }
@@ -112,12 +117,12 @@ func conflict(added, rival *Endpoint, route restmap.Route) error {
 		path, added.Port)
 }
 
-// routesLocked returns the routes of a pattern, and makes the nodes that lead to them.
-func (r *Router) routesLocked(port int, pattern restmap.Pattern) *routes {
-	at := r.ports[port]
+// routesIn returns the routes of a pattern, and makes the nodes that lead to them.
+func routesIn(ports map[int]*node, port int, pattern restmap.Pattern) *routes {
+	at := ports[port]
 	if at == nil {
 		at = &node{}
-		r.ports[port] = at
+		ports[port] = at
 	}
 	for _, segment := range pattern.Segments() {
 		switch {
@@ -152,7 +157,7 @@ func (r *Router) Remove(endpoints []*Endpoint) {
 func (r *Router) removeLocked(endpoints []*Endpoint) {
 	for _, removed := range endpoints {
 		for _, route := range removed.Routes {
-			same := r.routesLocked(removed.Port, route.Pattern)
+			same := routesIn(r.ports, removed.Port, route.Pattern)
 			*same = slices.DeleteFunc(*same, func(each Found) bool { return each.Endpoint == removed })
 		}
 	}
@@ -262,7 +267,10 @@ func (n *node) find(segments, values []string, accept func(routes) Found) Match 
 }
 
 // Methods returns the methods under which a path is served, sorted; GET implies HEAD.
-func (r *Router) Methods(port int, path string) []string {
+func (r *Router) Methods(port int, path string) []string { return r.methods(r.ports, port, path) }
+
+// methods returns the methods of the routes of a path, in a map that the lock protects.
+func (r *Router) methods(ports map[int]*node, port int, path string) []string {
 	segments, err := subject.Segments(path)
 	if err != nil {
 		return nil
@@ -270,7 +278,7 @@ func (r *Router) Methods(port int, path string) []string {
 	served := make(map[string]bool)
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	r.ports[port].find(segments, nil, func(found routes) Found {
+	ports[port].find(segments, nil, func(found routes) Found {
 		for _, each := range found {
 			served[each.Route.Method] = true
 		}
@@ -377,7 +385,7 @@ func (r *Router) OpenMethods(e *Endpoint) map[*Endpoint][]string {
 // HasValues reports whether the route has parameters.
 func (m Match) HasValues() bool { return len(m.values) > 0 }
 
-// Endpoint is an endpoint. It does not change once it is in a router.
+// Endpoint is an endpoint. Its exported fields do not change once it is in a router.
 type Endpoint struct {
 	Name, Path string
 	Port       int
@@ -392,6 +400,8 @@ type Endpoint struct {
 	BodyLimit  int           // largest body, in bytes
 	TimeBudget time.Duration // longest time of a handler; 0 for no limit but the time budget of the caller
 	Value      any           // for the Service; the server does not use it
+
+	running running
 }
 
 // queueName returns the Queue of the responses of an endpoint. Without a queue each instance counts as a queue of its
