@@ -28,13 +28,15 @@ type endpoint struct {
 	routed *server.Endpoint // as the server knows it; made when all else is set
 	source string           // the host whose event this is; "" for what is served on our own host
 	mapped *restmap.Endpoint
+	impl   any          // what it was registered with; nil for documents and events
 	rule   *claims.Rule // what it asks of a token; nil for nothing
 	run    func(ctx context.Context, in *serverCall) (*wire.Response, error)
 	chain  CallFunc        // ends with run
 	served *metrics.Family // by caller; nil for what the framework itself serves
 
-	unseen    bool         // no interceptor of the user's stands in the chain
-	lastError atomic.Int32 // the status of the last request that was answered with an error
+	isDocument bool         // of its port
+	unseen     bool         // no interceptor of the user's stands in the chain
+	lastError  atomic.Int32 // the status of the last request that was answered with an error
 
 	misspelt logqueue.Once
 }

@@ -177,6 +177,12 @@ func (l *localRegistry) forget(c *Conn) {
 	delete(l.byID, localInstance{c.plane, client.Peer{Host: c.host, ID: c.id}})
 }
 
+// settle returns when each request that was passed to an instance so far has been received.
+func (l *localRegistry) settle() {
+	l.mu.Lock()
+	defer l.mu.Unlock() //nolint:staticcheck // nothing is left to do
+}
+
 // remove keeps requests from an instance.
 func (l *localRegistry) remove(c *Conn) {
 	l.mu.Lock()

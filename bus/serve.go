@@ -13,7 +13,6 @@ import (
 	"github.com/busline/busline/bus/internal/feature"
 	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/internal/server"
-	"github.com/busline/busline/bus/metrics"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/restmap"
 )
@@ -34,7 +33,8 @@ import (
 // built with -ldflags=-s does not contain them unless its source is embedded (see [SourceFS]), and Serve then returns
 // an error.
 //
-// Handlers run concurrently, each on a separate goroutine, so impl must be safe for concurrent use.
+// Handlers run concurrently, each on a separate goroutine, so impl must be safe for concurrent use. [Conn.Withdraw] takes
+// it back.
 func Serve[T any](conn *Conn, impl T, options ...ServeOption) error {
 	if conn == nil {
 		return fmt.Errorf("%T cannot be served without a connection", impl)
@@ -47,6 +47,9 @@ func (c *Conn) serve(as reflect.Type, impl any, config *serviceConfig) error {
 	endpoints, service, err := plan(as, impl, config)
 	if err != nil {
 		return fmt.Errorf("serve %T on %s: %w", impl, c.host, err)
+	}
+	for _, e := range endpoints {
+		e.impl = impl
 	}
 	if err := c.register(endpoints); err != nil {
 		return fmt.Errorf("serve %T on %s: %w", impl, c.host, err)
@@ -96,7 +99,7 @@ func (c *Conn) Handle(method, path string, handler http.Handler, options ...Hand
 		option.applyToEndpoint(&settings)
 	}
 	planned := newEndpoint(settings, mapped.Name, mapped)
-	planned.run = runWeb(planned, plainHandler(handler))
+	planned.impl, planned.run = handler, runWeb(planned, plainHandler(handler))
 	if err := c.register([]*endpoint{planned}); err != nil {
 		return fmt.Errorf("handle %s %s on %s: %w", method, path, c.host, err)
 	}
@@ -165,7 +168,7 @@ func (c *Conn) chain(endpoints []*endpoint) (err error) {
 			continue
 		}
 		e.route()
-		e.served = new(metrics.Family)
+		e.served = c.registry.countsOf(e)
 		// What is logged with slog has the context of the request, and is written after the answer.
 		e.unseen = c.config.slog == nil && e.mapped.Style != restmap.Web &&
 			len(c.config.observers)+len(c.config.interceptors)+len(e.interceptors) == 0

@@ -68,7 +68,7 @@ func (c *Client) Call(ctx context.Context, request *Outgoing) (*wire.Response, e
 		}
 		if !left && mayAsk { // else an instance serves it, or did
 			allowed, by, err := c.askAllowed(ctx, request, ends)
-			if err == nil && !slices.Contains(allowed.Methods, request.Method) {
+			if err == nil && !slices.Contains(slices.Concat(allowed.Methods, allowed.Withdrawn), request.Method) {
 				request.NotServed = true
 				return c.config.NotServed(request, allowed.Methods, allowed.Meant, by), nil
 			}
@@ -286,8 +286,9 @@ func newAllowed(address subject.Address) (Outgoing, error) {
 
 // allowed is the answer to newAllowed.
 type allowed struct {
-	Methods []string `json:"methods"` // none if the path is not served
-	Meant   string   `json:"meant"`   // the path that is probably meant then; "" for none
+	Methods   []string `json:"methods"`   // none if the path is not served
+	Withdrawn []string `json:"withdrawn"` // of endpoints that may come back
+	Meant     string   `json:"meant"`     // the path that is probably meant then; "" for none
 }
 
 // errNoMethods is the error for a host that does not serve AllowPath.
@@ -320,6 +321,7 @@ func (c *Client) askAllowed(ctx context.Context, request *Outgoing, ends time.Ti
 			return true
 		}
 		all.Methods = append(all.Methods, answer.Methods...)
+		all.Withdrawn = append(all.Withdrawn, answer.Withdrawn...)
 		all.Meant = cmp.Or(all.Meant, answer.Meant)
 		if from := SenderOf(response); by == (Peer{}) || from.ID < by.ID {
 			by = from
