@@ -179,10 +179,11 @@ func (c *Conn) unregister(ctx context.Context, impl any) (left []*endpoint, err 
 		c.shared.services.Leave(microService{c})
 	}
 	c.unsubscribe(ctx, gone)
-	c.server.Router.Remove(routedOf(gone))
-	c.server.Router.Withdraw(routedOf(left))
-	c.shared.local.settle()
-	c.broker.Barrier(ctx)
+	c.shared.local.change(func() {
+		c.server.Router.Remove(routedOf(gone))
+		c.server.Router.Withdraw(routedOf(left))
+	})
+	c.broker.Barrier(ctx) // what another subscription has brought is admitted, too
 	c.registry.remove(left)
 	c.documents.remove(left)
 	c.announce(ctx, server.HelloPath, nil)

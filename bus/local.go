@@ -177,10 +177,11 @@ func (l *localRegistry) forget(c *Conn) {
 	delete(l.byID, localInstance{c.plane, client.Peer{Host: c.host, ID: c.id}})
 }
 
-// settle returns when each request that was passed to an instance so far has been received.
-func (l *localRegistry) settle() {
+// change changes what an instance serves. What was passed to the instance before has been received then.
+func (l *localRegistry) change(how func()) {
 	l.mu.Lock()
-	defer l.mu.Unlock() //nolint:staticcheck // nothing is left to do
+	defer l.mu.Unlock()
+	how()
 }
 
 // remove keeps requests from an instance.

@@ -33,8 +33,8 @@ import (
 // built with -ldflags=-s does not contain them unless its source is embedded (see [SourceFS]), and Serve then returns
 // an error.
 //
-// Handlers run concurrently, each on a separate goroutine, so impl must be safe for concurrent use. [Conn.Withdraw] takes
-// it back.
+// Handlers run concurrently, each on a separate goroutine, so impl must be safe for concurrent use. [Conn.Withdraw]
+// takes it back.
 func Serve[T any](conn *Conn, impl T, options ...ServeOption) error {
 	if conn == nil {
 		return fmt.Errorf("%T cannot be served without a connection", impl)

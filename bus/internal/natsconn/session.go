@@ -172,7 +172,7 @@ func (s *Session) remove(ends func(*Subscription) bool) {
 	})
 }
 
-// resubscribe makes all subscriptions again, but for those that drain. A session that is draining takes no more requests.
+// resubscribe makes all subscriptions again that do not drain. A session that is draining takes no more requests.
 func (s *Session) resubscribe(on *nats.Conn) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -218,10 +218,10 @@ func (s *Session) Drain(ctx context.Context, ends func(*Subscription) bool) {
 	}
 }
 
-// beginDraining drains those subscriptions, and returns for each what is closed when it has. A registration that is taken
-// back at the same time ends them, too. nats.go reports no end of a subscription that has ended already, so the lock is
-// held until all of them are set to report theirs. An application can still drain a connection of its own at the same
-// time.
+// beginDraining drains those subscriptions, and returns for each what is closed when it has. A registration that is
+// taken back at the same time ends them, too. nats.go reports no end of a subscription that has ended already, so the
+// lock is held until all of them are set to report theirs. An application can still drain a connection of its own at
+// the same time.
 func (s *Session) beginDraining(ends func(*Subscription) bool) (drained []<-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

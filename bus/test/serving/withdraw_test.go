@@ -39,8 +39,10 @@ const countURL = kit.CalculatorURL + "/count"
 // countUntil calls from several goroutines until stop, which returns how many calls were made. None may fail.
 func countUntil(t *testing.T, caller *bus.Conn) (stop func() int64) {
 	t.Helper()
+	require.NoError(t, caller.Call(t.Context(), countURL, nil, nil)) // a host that has answered is waited for
 	var calls sync.WaitGroup
 	var made atomic.Int64
+	made.Add(1)
 	var over atomic.Bool
 	for range 8 {
 		calls.Go(func() {
@@ -97,6 +99,8 @@ func TestWithdraw_SingleInstance(t *testing.T) {
 				for range 10 {
 					assert.NoError(t, callee.Withdraw(t.Context(), one))
 					kit.Serve(t, callee, one)
+					before := one.counted.Load()
+					kit.Eventually(t, func() bool { return one.counted.Load() > before+8 }) // no one waits for half a second
 				}
 				assert.Equal(t, stop(), one.counted.Load(), "a call is lost, or has run twice")
 			})
