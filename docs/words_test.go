@@ -14,7 +14,7 @@ const (
 	usualWords    = 650
 	decisionWords = 350
 	recipeWords   = 450
-	allWords      = 49_700
+	allWords      = 49_740
 )
 
 // wordBudgets are the pages that may be longer than usual: references, and the two that are read from start to end.
@@ -22,24 +22,24 @@ var wordBudgets = map[string]int{
 	"README.md":                       900,
 	"CHANGELOG.md":                    960,
 	"benchmarks/README.md":            3_800,
-	"benchmarks/faults.md":            790,
+	"benchmarks/faults.md":            800,
 	"docs/ARCHITECTURE.md":            1660,
 	"docs/reference/command.md":       1370,
 	"docs/understand/comparison.md":   1050,
 	"docs/reference/configuration.md": 2920,
-	"docs/reference/errors.md":        840,
+	"docs/reference/errors.md":        845,
 	"docs/guides/size.md":             800,
 	"docs/guides/events.md":           1300,
 	"docs/reference/limits.md":        1_240,
 	"docs/guides/operations.md":       1000,
 	"docs/understand/promises.md":     700,
-	"docs/guides/service.md":          1530,
+	"docs/guides/service.md":          1540,
 	"docs/guides/types.md":            800,
 	"docs/reference/telemetry.md":     1300,
 	"docs/understand/threats.md":      1530,
 	"docs/learn/tutorial.md":          1600,
 	"docs/decisions/README.md":        460,
-	"docs/reference/wire.md":          3960,
+	"docs/reference/wire.md":          3980,
 	"docs/guides/call.md":             700,
 	"docs/guides/permissions.md":      700,
 	"docs/guides/portal.md":           850,

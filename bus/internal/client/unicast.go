@@ -291,8 +291,8 @@ type allowed struct {
 	Meant     string   `json:"meant"`     // the path that is probably meant then; "" for none
 }
 
-// mayComeBack reports whether an instance that serves a method is about to come: the host serves it, or did until it was
-// withdrawn.
+// mayComeBack reports whether an instance that serves a method may be about to come: the host serves it, or did until
+// it was withdrawn.
 func (a allowed) mayComeBack(method string) bool {
 	return slices.Contains(a.Methods, method) || slices.Contains(a.Withdrawn, method)
 }

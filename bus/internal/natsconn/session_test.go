@@ -93,6 +93,17 @@ func TestSession_Drain_KeepsAnswers(t *testing.T) {
 	r.Drain(t.Context(), func(*natsconn.Subscription) bool { return true }) // has nothing left to wait for
 }
 
+// TestSession_Drain_Some holds that a drain of some subscriptions leaves the others, and does not disturb one of all.
+func TestSession_Drain_Some(t *testing.T) {
+	t.Parallel()
+	r := open(t, dialInProcess(t), newMember())
+	r.mustAdd("goes", "stays")
+	r.Drain(t.Context(), func(each *natsconn.Subscription) bool { return each.Subject == "goes" })
+	r.checkArrives([]string{"goes", "stays"}, "stays")
+	r.Drain(t.Context(), func(*natsconn.Subscription) bool { return true })
+	r.checkArrives([]string{"goes", "stays"})
+}
+
 // TestSession_Keep_Unsubscribe holds which subscriptions end.
 func TestSession_Keep_Unsubscribe(t *testing.T) {
 	t.Parallel()
