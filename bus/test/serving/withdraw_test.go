@@ -267,3 +267,43 @@ func TestWithdraw_Refuses(t *testing.T) {
 	require.NoError(t, conn.Close(t.Context()))
 	assert.ErrorIs(t, conn.Withdraw(t.Context(), one), bus.ErrClosed)
 }
+
+// TestWithdraw_WhileClosing holds that both end, in whatever order they come.
+func TestWithdraw_WhileClosing(t *testing.T) {
+	t.Parallel()
+	kit.OverBoth(t, func(t *testing.T, w *kit.World) {
+		for range 10 {
+			conn, one := w.Connect("late.example", kit.Quiet()), newCounter()
+			kit.Serve(t, conn, one)
+			withdrawn := make(chan error, 1)
+			go func() { withdrawn <- conn.Withdraw(context.Background(), one) }()
+			require.NoError(t, conn.Close(context.Background()))
+			if err := <-withdrawn; err != nil {
+				assert.ErrorIs(t, err, bus.ErrClosed)
+			}
+		}
+	})
+}
+
+// TestWithdraw_WhileTheBrokerIsAway holds that what is withdrawn during an outage does not come back after it.
+func TestWithdraw_WhileTheBrokerIsAway(t *testing.T) {
+	t.Parallel()
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		caller, one := b.Connect("caller.example"), newCounter()
+		callee, way := b.ConnectFragile(kit.CalculatorHost)
+		kit.Serve(t, callee, one)
+		kit.Serve(t, callee, kit.Words{})
+		require.NoError(t, caller.Call(t.Context(), countURL, nil, nil))
+		way.Cut(true)
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		require.NoError(t, callee.Withdraw(ctx, one))
+		way.Come()
+		kit.Eventually(t, callee.Connected)
+		kit.CheckError(t, caller.Call(t.Context(), countURL, nil, nil), http.StatusServiceUnavailable, bus.ExecutedNo)
+		kit.Serve(t, callee, one)
+		require.NoError(t, caller.Call(t.Context(), countURL, nil, nil))
+		require.NoError(t, caller.Call(t.Context(), kit.CalculatorURL+"/length", bus.Args{"text": "a"}, nil))
+	})
+}
