@@ -125,9 +125,9 @@ func (c *Conn) drain(ctx context.Context) error {
 // then, and the error says how many. All that tells what the connection serves follows before the wait: documents,
 // discovery, permissions and the other instances. After the last endpoint the connection is as before the first.
 //
-// Calls go to other instances. While there is none, or this one alone is addressed, they fail with 503 and have not
-// run; as for a host that is being replaced, they first wait up to half a second for one. impl can be served again at
-// any time.
+// Calls go to other instances, but those that the handlers make to impl meanwhile. While there is none, or this one
+// alone is addressed, they fail with 503 and have not run; as for a host that is being replaced, they first wait up to
+// half a second for one. impl can be served again at any time.
 //
 // impl is the same pointer, or an equal value; an error says that it is not served, or that values of its type, such as
 // functions, cannot be compared. Subscriptions to events stay. Do not call Withdraw from a handler of impl: it would
@@ -138,10 +138,11 @@ func (c *Conn) Withdraw(ctx context.Context, impl any) error {
 		return fmt.Errorf("withdraw %T from %s: %w", impl, c.host, err)
 	}
 	held, running := ctx.Err(), 0
-	for _, e := range left {
-		await(ctx, e.routed.Refuse())
-		running += e.routed.Running()
+	for _, group := range groupsOf(left) {
+		await(ctx, group.Refuse())
+		running += group.Running()
 	}
+	c.registry.leaving.Load().Remove(routedOf(left))
 	switch {
 	case running > 0:
 		return fmt.Errorf("withdraw %T from %s: it does not wait any longer for %s: %w", impl, c.host,
@@ -151,6 +152,16 @@ func (c *Conn) Withdraw(ctx context.Context, impl any) error {
 			context.Cause(ctx))
 	}
 	return nil
+}
+
+// groupsOf returns the groups of endpoints, each once.
+func groupsOf(endpoints []*endpoint) (groups []*server.Group) {
+	for _, e := range endpoints {
+		if group := e.routed.Group; group != nil && !slices.Contains(groups, group) {
+			groups = append(groups, group)
+		}
+	}
+	return groups
 }
 
 // unregister takes back the endpoints of impl, in the order of drain: no more requests, and only then the rest. While
@@ -179,6 +190,8 @@ func (c *Conn) unregister(ctx context.Context, impl any) (left []*endpoint, err 
 		c.shared.services.Leave(microService{c})
 	}
 	c.unsubscribe(ctx, gone)
+	c.registry.leaving.CompareAndSwap(nil, server.NewRouter())
+	_ = c.registry.leaving.Load().Add(routedOf(left)) // it fails if handlers of an earlier Withdraw answer these
 	c.shared.local.change(func() {
 		c.server.Router.Remove(routedOf(gone))
 		c.server.Router.Withdraw(routedOf(left))

@@ -8,7 +8,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
+	"github.com/busline/busline/bus/internal/server"
 	"github.com/busline/busline/bus/metrics"
 	"github.com/busline/busline/reflectapi/similar"
 )
@@ -17,6 +19,9 @@ import (
 type registry struct {
 	registering sync.Mutex // one registration at a time; protects serving
 	serving     bool       // something is registered
+
+	// of endpoints that were withdrawn, and whose handlers are waited for; nil before the first Withdraw
+	leaving atomic.Pointer[server.Router]
 
 	mu        sync.Mutex // protects all below
 	endpoints []*endpoint

@@ -48,9 +48,7 @@ func (c *Conn) serve(as reflect.Type, impl any, config *serviceConfig) error {
 	if err != nil {
 		return fmt.Errorf("serve %T on %s: %w", impl, c.host, err)
 	}
-	for _, e := range endpoints {
-		e.impl = impl
-	}
+	withdrawable(endpoints, impl)
 	if err := c.register(endpoints); err != nil {
 		return fmt.Errorf("serve %T on %s: %w", impl, c.host, err)
 	}
@@ -99,7 +97,8 @@ func (c *Conn) Handle(method, path string, handler http.Handler, options ...Hand
 		option.applyToEndpoint(&settings)
 	}
 	planned := newEndpoint(settings, mapped.Name, mapped)
-	planned.impl, planned.run = handler, runWeb(planned, plainHandler(handler))
+	planned.run = runWeb(planned, plainHandler(handler))
+	withdrawable([]*endpoint{planned}, handler)
 	if err := c.register([]*endpoint{planned}); err != nil {
 		return fmt.Errorf("handle %s %s on %s: %w", method, path, c.host, err)
 	}
@@ -159,6 +158,14 @@ func (c *Conn) register(endpoints []*endpoint) error {
 	c.announce(ctx, server.HelloPath, nil)
 	c.others.differing.schedule(c.compareDocuments)
 	return nil
+}
+
+// withdrawable notes what endpoints are registered with, and are withdrawn by.
+func withdrawable(endpoints []*endpoint, impl any) {
+	group := new(server.Group)
+	for _, e := range endpoints {
+		e.impl, e.group = impl, group
+	}
 }
 
 // chain composes the interceptors of each endpoint.

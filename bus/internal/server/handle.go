@@ -63,7 +63,7 @@ func (s *Server) handle(in *Incoming, slots *worker.Limiter) {
 		}
 		s.Inflight.remove(in.Escaping)
 		if !in.IsEvent { // a stored event is not admitted like a request
-			in.Endpoint.running.end()
+			in.Endpoint.Group.end()
 		}
 		s.streamEnded(in)
 		in.freeWhole()

@@ -233,15 +233,15 @@ func ErrTooDeep() error {
 
 // admit admits a request to the handlers, or returns an error.
 func (s *Server) admit(in *Incoming) error {
-	if !in.Endpoint.running.begin() {
+	if !in.Endpoint.Group.begin(in.Own) {
 		return errWithdrawn()
 	}
 	if err := s.acquire(in); err != nil {
-		in.Endpoint.running.end()
+		in.Endpoint.Group.end()
 		return err
 	}
 	if err := s.hold(in); err != nil {
-		in.Endpoint.running.end()
+		in.Endpoint.Group.end()
 		slots := s.limiterFor(in.Endpoint)
 		slots.Release()
 		slots.Done()

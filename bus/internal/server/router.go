@@ -385,7 +385,7 @@ func (r *Router) OpenMethods(e *Endpoint) map[*Endpoint][]string {
 // HasValues reports whether the route has parameters.
 func (m Match) HasValues() bool { return len(m.values) > 0 }
 
-// Endpoint is an endpoint. Its exported fields do not change once it is in a router.
+// Endpoint is an endpoint. It does not change once it is in a router.
 type Endpoint struct {
 	Name, Path string
 	Port       int
@@ -399,9 +399,8 @@ type Endpoint struct {
 	Claims     string        // expression that the claims satisfy
 	BodyLimit  int           // largest body, in bytes
 	TimeBudget time.Duration // longest time of a handler; 0 for no limit but the time budget of the caller
+	Group      *Group        // that it is withdrawn with; nil for an endpoint that is never withdrawn
 	Value      any           // for the Service; the server does not use it
-
-	running running
 }
 
 // queueName returns the Queue of the responses of an endpoint. Without a queue each instance counts as a queue of its

@@ -10,50 +10,56 @@ import (
 	"github.com/busline/busline/bus/subject"
 )
 
-// running counts the requests of an endpoint that were admitted and are being handled, stored events excepted. The zero
-// value admits. It is safe for concurrent use.
-type running struct {
-	count atomic.Int64
-	idle  atomic.Pointer[func()] // called when the endpoint is withdrawn and nothing runs; nil before
+// Group is endpoints that were registered together, and are withdrawn together. It counts their requests that were
+// admitted and are being handled. The zero value admits. It is safe for concurrent use.
+type Group struct {
+	running atomic.Int64
+	idle    atomic.Pointer[func()] // called when the group is withdrawn and nothing runs; nil before
 }
 
-// begin admits a request, which must end; false once the endpoint is withdrawn.
-func (r *running) begin() bool {
-	r.count.Add(1)
-	if r.idle.Load() == nil { // close sets it before it looks at count
+// begin admits a request, which must end; false once the group is withdrawn. One that a handler of this instance made is
+// admitted as long as others run. g is nil for endpoints that are never withdrawn.
+func (g *Group) begin(own bool) bool {
+	if g == nil {
 		return true
 	}
-	r.end()
+	for running := g.running.Load(); own && running > 0; running = g.running.Load() {
+		if g.running.CompareAndSwap(running, running+1) {
+			return true
+		}
+	}
+	g.running.Add(1)
+	if g.idle.Load() == nil { // Refuse sets it before it looks at running
+		return true
+	}
+	g.end()
 	return false
 }
 
-func (r *running) end() {
-	if r.count.Add(-1) == 0 {
-		r.checkIdle()
+func (g *Group) end() {
+	if g != nil && g.running.Add(-1) == 0 {
+		g.checkIdle()
 	}
 }
 
-func (r *running) checkIdle() {
-	if idle := r.idle.Load(); idle != nil && r.count.Load() == 0 {
+func (g *Group) checkIdle() {
+	if idle := g.idle.Load(); idle != nil && g.running.Load() == 0 {
 		(*idle)()
 	}
 }
 
-// close refuses all further requests, and returns a channel that is closed when none runs.
-func (r *running) close() <-chan struct{} {
+// Refuse makes the endpoints refuse all further requests, and returns a channel that is closed when the handlers of the
+// earlier ones have returned. Call it once, when they are in no router.
+func (g *Group) Refuse() (idle <-chan struct{}) {
 	ended := make(chan struct{})
-	idle := sync.OnceFunc(func() { close(ended) })
-	r.idle.Store(&idle)
-	r.checkIdle()
+	end := sync.OnceFunc(func() { close(ended) })
+	g.idle.Store(&end)
+	g.checkIdle()
 	return ended
 }
 
-// Refuse makes the endpoint refuse all further requests, and returns a channel that is closed when the handlers of the
-// earlier ones have returned. Call it once, when the endpoint is in no router.
-func (e *Endpoint) Refuse() (idle <-chan struct{}) { return e.running.close() }
-
 // Running returns how many requests are being handled.
-func (e *Endpoint) Running() int { return int(e.running.count.Load()) }
+func (g *Group) Running() int { return int(g.running.Load()) }
 
 func errWithdrawn() error {
 	return status.NotRun(http.StatusServiceUnavailable, nil, "this instance has withdrawn the endpoint")

@@ -137,6 +137,49 @@ func TestWithdraw_AwaitsHandlers(t *testing.T) {
 	})
 }
 
+// relay calls its own host.
+type relay struct {
+	conn  *bus.Conn
+	begun chan struct{}
+	pass  chan struct{}
+}
+
+// Add adds.
+func (relay) Add(x, y int) (sum int) { return x + y }
+
+// Sum has its host add, when it is told to.
+func (r relay) Sum(ctx context.Context, x, y int) (sum int, err error) {
+	r.begun <- struct{}{}
+	<-r.pass
+	var added struct{ Sum int }
+	err = r.conn.Call(ctx, kit.CalculatorURL+"/add", bus.Args{"x": x, "y": y}, &added)
+	return added.Sum, err
+}
+
+// TestWithdraw_HandlerCallsItsOwnHost holds that a handler finds what was withdrawn together with it, and others do not.
+func TestWithdraw_HandlerCallsItsOwnHost(t *testing.T) {
+	t.Parallel()
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		caller, callee := b.Connect("caller.example"), b.Connect(kit.CalculatorHost)
+		impl := relay{callee, make(chan struct{}), make(chan struct{})}
+		kit.Serve(t, callee, impl)
+		answered, withdrawn := make(chan error, 1), make(chan error, 1)
+		var out struct{ Sum int }
+		go func() {
+			answered <- caller.Call(t.Context(), kit.CalculatorURL+"/sum", bus.Args{"x": 1, "y": 2}, &out)
+		}()
+		<-impl.begun
+		go func() { withdrawn <- callee.Withdraw(t.Context(), impl) }()
+		time.Sleep(time.Second)
+		err := callee.Call(t.Context(), kit.CalculatorURL+"/add", nil, nil)
+		kit.CheckError(t, err, http.StatusServiceUnavailable, bus.ExecutedNo)
+		close(impl.pass)
+		require.NoError(t, <-answered)
+		assert.Equal(t, 3, out.Sum)
+		require.NoError(t, <-withdrawn)
+	})
+}
+
 // TestWithdraw_Called calls what was withdrawn, with and without other endpoints beside it, and one instance.
 func TestWithdraw_Called(t *testing.T) {
 	t.Parallel()
