@@ -17,8 +17,8 @@ type Group struct {
 	idle    atomic.Pointer[func()] // called when the group is withdrawn and nothing runs; nil before
 }
 
-// begin admits a request, which must end; false once the group is withdrawn. One that a handler of this instance made is
-// admitted as long as others run. g is nil for endpoints that are never withdrawn.
+// begin admits a request, which must end; false once the group is withdrawn. One that a handler of this instance made
+// is admitted as long as others run. g is nil for endpoints that are never withdrawn.
 func (g *Group) begin(own bool) bool {
 	if g == nil {
 		return true

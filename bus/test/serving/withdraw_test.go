@@ -156,7 +156,7 @@ func (r relay) Sum(ctx context.Context, x, y int) (sum int, err error) {
 	return added.Sum, err
 }
 
-// TestWithdraw_HandlerCallsItsOwnHost holds that a handler finds what was withdrawn together with it, and others do not.
+// TestWithdraw_HandlerCallsItsOwnHost holds that a handler finds what was withdrawn with it, and others do not.
 func TestWithdraw_HandlerCallsItsOwnHost(t *testing.T) {
 	t.Parallel()
 	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
