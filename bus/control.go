@@ -63,8 +63,8 @@ type allowed struct {
 // that name.
 func (allowEndpoint) Allow(ctx context.Context, port int, path, name string) (httpResponseBody allowed) {
 	conn := servingConn(ctx)
-	router := conn.server.Router
-	answer := allowed{Methods: router.Methods(port, path), Withdrawn: router.Withdrawn(port, path)}
+	var answer allowed
+	answer.Methods, answer.Withdrawn = conn.server.Router.AllMethods(port, path)
 	if len(answer.Methods) == 0 {
 		answer.Meant = conn.registry.pathLike(port, path)
 	}

@@ -267,18 +267,26 @@ func (n *node) find(segments, values []string, accept func(routes) Found) Match 
 }
 
 // Methods returns the methods under which a path is served, sorted; GET implies HEAD.
-func (r *Router) Methods(port int, path string) []string { return r.methods(r.ports, port, path) }
+func (r *Router) Methods(port int, path string) []string {
+	served, _ := r.AllMethods(port, path)
+	return served
+}
 
-// methods returns the methods of the routes of a path, in a map that the lock protects.
-func (r *Router) methods(ports map[int]*node, port int, path string) []string {
+// AllMethods returns Methods, and those under which the path was served by endpoints that were withdrawn.
+func (r *Router) AllMethods(port int, path string) (served, withdrawn []string) {
 	segments, err := subject.Segments(path)
 	if err != nil {
-		return nil
+		return nil, nil
 	}
-	served := make(map[string]bool)
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	ports[port].find(segments, nil, func(found routes) Found {
+	return methodsOf(r.ports[port], segments), methodsOf(r.withdrawn[port], segments)
+}
+
+// methodsOf returns the methods of the routes of a path, sorted.
+func methodsOf(at *node, segments []string) []string {
+	served := make(map[string]bool)
+	at.find(segments, nil, func(found routes) Found {
 		for _, each := range found {
 			served[each.Route.Method] = true
 		}

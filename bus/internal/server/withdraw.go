@@ -65,7 +65,7 @@ func errWithdrawn() error {
 	return status.NotRun(http.StatusServiceUnavailable, nil, "this instance has withdrawn the endpoint")
 }
 
-// Withdraw removes endpoints. Until other ones are added under their methods and patterns [Router.Withdrawn] has them.
+// Withdraw removes endpoints. Until other ones are added under their methods and patterns [Router.AllMethods] has them.
 func (r *Router) Withdraw(endpoints []*Endpoint) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -91,14 +91,11 @@ func (r *Router) returnLocked(endpoints []*Endpoint) {
 	}
 }
 
-// Withdrawn returns the methods under which a path was served by an endpoint that was withdrawn, sorted; GET implies
-// HEAD.
-func (r *Router) Withdrawn(port int, path string) []string { return r.methods(r.withdrawn, port, path) }
-
-// notServed returns the error for a path that is not served.
+// notServed returns the error for a path that is not served, or was not a moment ago.
 func (s *Server) notServed(address subject.Address) error {
-	if slices.Contains(s.Router.Withdrawn(address.Port, address.Path), address.Method) {
+	served, withdrawn := s.Router.AllMethods(address.Port, address.Path)
+	if slices.Contains(withdrawn, address.Method) || slices.Contains(served, address.Method) {
 		return errWithdrawn()
 	}
-	return s.Service.NotServed(address, s.Router.Methods(address.Port, address.Path))
+	return s.Service.NotServed(address, served)
 }
