@@ -138,7 +138,7 @@ func (c *Conn) announced(by *wire.Request, stays bool) {
 	c.others.watchers.tell(Announcement{Host: host, ID: id, Leaves: !stays})
 	switch {
 	case host != c.host || id == c.id:
-	case !stays:
+	case !stays, len(by.Body) > 0 && content.Digest == "": // it serves nothing any more
 		c.others.differing.forget(id)
 	case content.Digest != "":
 		c.differs(id, content)

@@ -2,8 +2,11 @@ package bus
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
+	"slices"
 	"strconv"
 	"time"
 
@@ -84,10 +87,11 @@ func (c *Conn) drain(ctx context.Context) error {
 	c.shared.local.remove(c)
 	c.telemetry.tap.close()
 	if arrived := c.server.Arrived(); arrived != nil { // requests that are streams, of which parts are still to come
-		c.session.Drain(ctx, subject.Instance(c.plane, c.host, c.id))
+		own := subject.Instance(c.plane, c.host, c.id)
+		c.session.Drain(ctx, func(each *natsconn.Subscription) bool { return each.Subject != own })
 		await(ctx, arrived)
 	}
-	c.session.Drain(ctx, "")
+	c.session.Drain(ctx, func(*natsconn.Subscription) bool { return true })
 	c.broker.Barrier(ctx)
 	c.server.StopWaiting()
 	if c.Connected() {
@@ -114,6 +118,103 @@ func (c *Conn) drain(ctx context.Context) error {
 		return fmt.Errorf("close %s: the last responses may not have been sent: %w", c.host, flushed)
 	}
 	return nil
+}
+
+// Withdraw takes back the endpoints that impl was registered with, by [Serve] or [Conn.Handle], and loses no call: it
+// takes no further requests for them, and waits until their handlers have returned, as long as ctx allows. They go on
+// then, and the error says how many. All that tells what the connection serves follows before the wait: documents,
+// discovery, permissions and the other instances. After the last endpoint the connection is as before the first.
+//
+// Calls go to other instances, but those that the handlers make to impl meanwhile. While there is none, or this one
+// alone is addressed, they fail with 503 and have not run; as for a host that is being replaced, they first wait up to
+// half a second for one. impl can be served again at any time.
+//
+// impl is the same pointer, or an equal value; an error says that it is not served, or that values of its type, such as
+// functions, cannot be compared. Subscriptions to events stay. Do not call Withdraw from a handler of impl: it would
+// wait for itself. It is safe for concurrent use.
+func (c *Conn) Withdraw(ctx context.Context, impl any) error {
+	left, err := c.unregister(ctx, impl)
+	if err != nil {
+		return fmt.Errorf("withdraw %T from %s: %w", impl, c.host, err)
+	}
+	held, running := ctx.Err(), 0
+	for _, group := range groupsOf(left) {
+		await(ctx, group.Refuse())
+		running += group.Running()
+	}
+	c.registry.leaving.Load().Remove(routedOf(left))
+	switch {
+	case running > 0:
+		return fmt.Errorf("withdraw %T from %s: it does not wait any longer for %s: %w", impl, c.host,
+			amount(running, "handler"), context.Cause(ctx))
+	case held != nil:
+		return fmt.Errorf("withdraw %T from %s: requests that were under way may be lost: %w", impl, c.host,
+			context.Cause(ctx))
+	}
+	return nil
+}
+
+// groupsOf returns the groups of endpoints, each once.
+func groupsOf(endpoints []*endpoint) (groups []*server.Group) {
+	for _, e := range endpoints {
+		if group := e.routed.Group; group != nil && !slices.Contains(groups, group) {
+			groups = append(groups, group)
+		}
+	}
+	return groups
+}
+
+// unregister takes back the endpoints of impl, in the order of drain: no more requests, and only then the rest. While
+// it waits for the broker nothing else is registered.
+func (c *Conn) unregister(ctx context.Context, impl any) (left []*endpoint, err error) {
+	if impl == nil || !reflect.ValueOf(impl).Comparable() {
+		return nil, errors.New("its values cannot be compared, so it is unknown what was served: serve and withdraw a pointer")
+	}
+	c.registry.registering.Lock()
+	defer c.registry.registering.Unlock()
+	if c.isClosing() {
+		return nil, ErrClosed
+	}
+	if left = c.registry.of(impl); len(left) == 0 {
+		return nil, errors.New("it is not served by this connection: pass the value that was served, the same pointer")
+	}
+	left = append(left, c.registry.documentsOf(left)...)
+	gone := left
+	if c.registry.areAllServed(left) {
+		directory, err := directoryEndpoints()
+		if err != nil {
+			return nil, err
+		}
+		gone = slices.Concat(left, directory)
+		c.registry.serving = false
+		c.shared.services.Leave(microService{c})
+	}
+	c.unsubscribe(ctx, gone)
+	c.registry.leaving.CompareAndSwap(nil, server.NewRouter())
+	_ = c.registry.leaving.Load().Add(routedOf(left)) // it fails if handlers of an earlier Withdraw answer these
+	c.shared.local.change(func() {
+		c.server.Router.Remove(routedOf(gone))
+		c.server.Router.Withdraw(routedOf(left))
+	})
+	c.broker.Barrier(ctx) // what another subscription has brought is admitted, too
+	c.registry.remove(left)
+	c.documents.remove(left)
+	c.announce(ctx, server.HelloPath, nil)
+	c.others.differing.schedule(c.compareDocuments)
+	return left, nil
+}
+
+// unsubscribe ends the subscriptions of endpoints, once what they have brought is admitted.
+func (c *Conn) unsubscribe(ctx context.Context, gone []*endpoint) {
+	subjects := make(map[string]bool)
+	for _, each := range c.subscriptionsOf(gone) {
+		subjects[each.Subject] = true
+	}
+	ends := func(each *natsconn.Subscription) bool { return subjects[each.Subject] }
+	c.session.Drain(ctx, ends)
+	c.broker.Barrier(ctx)
+	c.session.Unsubscribe(slices.DeleteFunc(c.session.Subscriptions(),
+		func(each *natsconn.Subscription) bool { return !ends(each) }))
 }
 
 func await(ctx context.Context, ended <-chan struct{}) {

@@ -52,16 +52,19 @@ type allowEndpoint struct{}
 
 // allowed is the answer of Allow.
 type allowed struct {
-	Methods []string  `json:"methods"`          // HTTP methods under which the path is served
-	Meant   string    `json:"meant,omitempty"`  // the path that is probably meant, if the asked one is not served
-	Routes  *[]string `json:"routes,omitempty"` // of the Go method that was asked for
+	Methods []string `json:"methods"` // HTTP methods under which the path is served
+	// methods under which it was served until the endpoint was withdrawn: it may come back
+	Withdrawn []string  `json:"withdrawn,omitempty"`
+	Meant     string    `json:"meant,omitempty"`  // the path that is probably meant, if the asked one is not served
+	Routes    *[]string `json:"routes,omitempty"` // of the Go method that was asked for
 }
 
 // Allow returns the HTTP methods under which a path is served and, if a name is given, the routes of the Go method of
 // that name.
 func (allowEndpoint) Allow(ctx context.Context, port int, path, name string) (httpResponseBody allowed) {
 	conn := servingConn(ctx)
-	answer := allowed{Methods: conn.server.Router.Methods(port, path)}
+	var answer allowed
+	answer.Methods, answer.Withdrawn = conn.server.Router.AllMethods(port, path)
 	if len(answer.Methods) == 0 {
 		answer.Meant = conn.registry.pathLike(port, path)
 	}

@@ -81,15 +81,17 @@ func (d *differing) isNewsLocked(other announcement) bool {
 	return true
 }
 
-// is sets the own digest, and returns whether one of the others differs that was not met before.
-func (d *differing) is(own string) (news bool) {
+// is sets the own digest, and returns whether one of the others differs that was not met before, and whether the others
+// may know another digest of this instance.
+func (d *differing) is(own string) (news, known bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	known = d.own != ""
 	d.own = own
 	for _, other := range d.instances {
 		news = d.isNewsLocked(other) || news
 	}
-	return news
+	return news, known
 }
 
 // list returns "k3xq27abcd (version 2)" for each that differs, sorted.
@@ -133,10 +135,14 @@ func (c *Conn) compareDocuments() {
 	ctx, cancel := context.WithTimeout(c.life.base, compareWithin)
 	defer cancel()
 	own := c.documents.digest(c)
-	if own == "" || c.isClosing() {
+	if c.isClosing() {
 		return
 	}
-	if c.others.differing.is(own) {
+	news, known := c.others.differing.is(own)
+	if own == "" && !known {
+		return
+	}
+	if news {
 		c.logDiffering()
 	}
 	c.announce(ctx, server.HelloPath, &announcement{own, c.config.version})

@@ -28,13 +28,16 @@ type endpoint struct {
 	routed *server.Endpoint // as the server knows it; made when all else is set
 	source string           // the host whose event this is; "" for what is served on our own host
 	mapped *restmap.Endpoint
-	rule   *claims.Rule // what it asks of a token; nil for nothing
+	impl   any           // what it was registered with; nil for documents and events
+	group  *server.Group // of all that was registered with it; nil alike
+	rule   *claims.Rule  // what it asks of a token; nil for nothing
 	run    func(ctx context.Context, in *serverCall) (*wire.Response, error)
 	chain  CallFunc        // ends with run
 	served *metrics.Family // by caller; nil for what the framework itself serves
 
-	unseen    bool         // no interceptor of the user's stands in the chain
-	lastError atomic.Int32 // the status of the last request that was answered with an error
+	isDocument bool         // of its port
+	unseen     bool         // no interceptor of the user's stands in the chain
+	lastError  atomic.Int32 // the status of the last request that was answered with an error
 
 	misspelt logqueue.Once
 }
@@ -101,7 +104,7 @@ func (e *endpoint) route() {
 	e.routed = &server.Endpoint{
 		Name: e.Name, Path: e.Path, Port: e.Port, Routes: e.mapped.Routes, Source: e.source, Queue: e.queue, OnAll: e.onAll,
 		Web: e.mapped.Style == restmap.Web, Streams: e.mapped.Style == restmap.Web || e.mapped.Element() != nil,
-		Secured: e.secured, Claims: e.claims, BodyLimit: e.bodyLimit, TimeBudget: e.timeBudget, Value: e,
+		Group: e.group, Secured: e.secured, Claims: e.claims, BodyLimit: e.bodyLimit, TimeBudget: e.timeBudget, Value: e,
 	}
 }
 

@@ -24,9 +24,10 @@ func (c *Conn) deliver(ctx context.Context, request *client.Outgoing) (delivered
 	if !isCall { // the client itself asks
 		call = &clientCall{Outgoing: *request}
 	}
+	found, own := c.answersItself(ctx, request)
 	switch {
-	case c.answersItself(ctx, request):
-		delivered, err = true, c.deliverToSelf(call)
+	case own:
+		delivered, err = true, c.deliverToSelf(call, found)
 	case c.config.shortCircuit:
 		delivered, err = c.deliverLocally(call)
 	}
@@ -36,20 +37,28 @@ func (c *Conn) deliver(ctx context.Context, request *client.Outgoing) (delivered
 	return false, c.write(call)
 }
 
-// answersItself reports whether a handler of this connection, which is closing, calls its own host: there are no
-// subscriptions any more that could bring the request.
-func (c *Conn) answersItself(ctx context.Context, request *client.Outgoing) bool {
+// answersItself reports whether a handler of this connection calls its own host, and the connection is closing, or has
+// withdrawn the endpoint and waits for its handlers: there are no subscriptions any more that could bring the request.
+// found is the withdrawn endpoint.
+func (c *Conn) answersItself(ctx context.Context, request *client.Outgoing) (found server.Match, own bool) {
 	h := callctx.Of(ctx)
-	return h != nil && h.Owner == c && c.isClosing() &&
-		(request.Address.Host == c.host || request.Address.Host == c.ownHost)
+	if h == nil || h.Owner != c || request.Address.Host != c.host && request.Address.Host != c.ownHost {
+		return found, false
+	}
+	leaving := c.registry.leaving.Load()
+	if leaving == nil || c.isClosing() {
+		return found, c.isClosing()
+	}
+	found = leaving.Find(request.Address)
+	return found, found.IsFound() && !c.server.Router.Find(request.Address).IsFound()
 }
 
-func (c *Conn) deliverToSelf(call *clientCall) error {
+func (c *Conn) deliverToSelf(call *clientCall, found server.Match) error {
 	if err := c.write(call); err != nil {
 		return err
 	}
 	in := c.newServerCall()
-	in.Address, in.Replier, in.Own = call.Address, localReplier{c}, true
+	in.Address, in.Replier, in.Own, in.Match = call.Address, localReplier{c}, true, found
 	in.caller = call.Waiting()
 	in.copied(call)
 	call.callee = c
@@ -176,6 +185,13 @@ func (l *localRegistry) forget(c *Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.byID, localInstance{c.plane, client.Peer{Host: c.host, ID: c.id}})
+}
+
+// change changes what an instance serves. What was passed to the instance before has been received then.
+func (l *localRegistry) change(how func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	how()
 }
 
 // remove keeps requests from an instance.

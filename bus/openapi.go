@@ -44,12 +44,14 @@ type documents struct {
 	shaped    map[shape][]*endpoint // endpoints by shape: one connection may have thousands
 	rendered  map[renderedKey][]byte
 	digested  string // see digest; "" while it is not known
+	changes   int    // of the endpoints
 }
 
 // renderedKey is everything that a document depends on. Callers that see the same endpoints share one document,
 // whatever their claims.
 type renderedKey struct {
 	port    int
+	changes int // before which it was made
 	baseURL string
 	atRoot  bool   // the base URL is the place of the service, so that paths begin without its host
 	visible string // one byte per endpoint of the port
@@ -86,6 +88,7 @@ func (d *documents) describe(doc string, endpoints []*endpoint) {
 
 // changedLocked forgets what was made of the endpoints.
 func (d *documents) changedLocked() {
+	d.changes++
 	clear(d.rendered)
 	d.digested = ""
 }
@@ -94,7 +97,7 @@ func (d *documents) changedLocked() {
 // without endpoints, or if there is no document.
 func (d *documents) digest(c *Conn) string {
 	d.mu.Lock()
-	known, count := d.digested, len(d.endpoints)
+	known, count, changes := d.digested, len(d.endpoints), d.changes
 	d.mu.Unlock()
 	if known != "" || count == 0 {
 		return known
@@ -107,7 +110,7 @@ func (d *documents) digest(c *Conn) string {
 	known = hex.EncodeToString(sum[:8])
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(d.endpoints) == count { // else it is out of date, and so made again for the next one
+	if d.changes == changes { // else it is out of date, and so made again for the next one
 		d.digested = known
 	}
 	return known
@@ -140,6 +143,7 @@ func (d *documents) endpoint(c *Conn, port int) (*endpoint, error) {
 	config := newEndpointConfig()
 	config.port, config.hidden = port, true
 	document := newEndpoint(config, mapped.Name, mapped)
+	document.isDocument = true
 	document.run = runWeb(document, func(w http.ResponseWriter, r *http.Request) error {
 		is31, err := openapi31.IsWanted(r.URL.Query())
 		if err != nil {
@@ -186,14 +190,30 @@ func (d *documents) add(added []*endpoint) {
 	d.changedLocked()
 }
 
+// remove removes endpoints that were withdrawn.
+func (d *documents) remove(left []*endpoint) {
+	isLeft := func(e *endpoint) bool { return slices.Contains(left, e) }
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.endpoints = slices.DeleteFunc(d.endpoints, isLeft)
+	d.docs = slices.DeleteFunc(d.docs, func(of typeDoc) bool { return slices.ContainsFunc(of.endpoints, isLeft) })
+	for _, e := range left {
+		if d.shaped[e.shape()] = slices.DeleteFunc(d.shaped[e.shape()], isLeft); len(d.shaped[e.shape()]) == 0 {
+			delete(d.shaped, e.shape())
+		}
+	}
+	d.changedLocked()
+}
+
 // render returns the document of a port and a base URL for a caller with these claims, in OpenAPI 3.0.0 or in 3.1, with
 // the events that the caller may see. A caller that sees no endpoint of the port gets 404, as if nothing were served.
 func (d *documents) render(c *Conn, key renderedKey, is31 bool, verified claims.Claims) ([]byte, error) {
-	visible, marks := visibleOf(d.shown(key.port), verified)
+	shown, changes := d.shown(key.port)
+	visible, marks := visibleOf(shown, verified)
 	if len(visible) == 0 {
 		return nil, hasRun(http.StatusNotFound, nil, "%s has no document on port %d for this caller", c.host, key.port)
 	}
-	key.visible = marks
+	key.visible, key.changes = marks, changes
 	var events *openapi31.Events
 	if is31 {
 		var err error
@@ -252,8 +272,8 @@ func (d *documents) buildLocked(c *Conn, key renderedKey, visible []*endpoint) (
 	return openapi.Build(service)
 }
 
-// shown returns the endpoints of a port that are not hidden from all callers.
-func (d *documents) shown(port int) (endpoints []*endpoint) {
+// shown returns the endpoints of a port that are not hidden from all callers, and how often they have changed.
+func (d *documents) shown(port int) (endpoints []*endpoint, changes int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, e := range d.endpoints {
@@ -261,7 +281,7 @@ func (d *documents) shown(port int) (endpoints []*endpoint) {
 			endpoints = append(endpoints, e)
 		}
 	}
-	return endpoints
+	return endpoints, d.changes
 }
 
 // beside returns the endpoints, not hidden from all callers, whose paths have the same shape as that of e.

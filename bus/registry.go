@@ -4,10 +4,14 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
+	"github.com/busline/busline/bus/internal/server"
+	"github.com/busline/busline/bus/metrics"
 	"github.com/busline/busline/reflectapi/similar"
 )
 
@@ -16,9 +20,20 @@ type registry struct {
 	registering sync.Mutex // one registration at a time; protects serving
 	serving     bool       // something is registered
 
-	mu        sync.Mutex // protects endpoints
+	// of endpoints that were withdrawn, and whose handlers are waited for; nil before the first Withdraw
+	leaving atomic.Pointer[server.Router]
+
+	mu        sync.Mutex // protects all below
 	endpoints []*endpoint
+	counted   map[countedKey]*metrics.Family // of endpoints that were withdrawn: when served again they count on
 }
+
+type countedKey struct {
+	port       int
+	path, name string
+}
+
+func (e *endpoint) countedKey() countedKey { return countedKey{e.Port, e.Path, e.Name} }
 
 // add adds the endpoints that Traffic reports.
 func (r *registry) add(endpoints []*endpoint) {
@@ -29,6 +44,47 @@ func (r *registry) add(endpoints []*endpoint) {
 			r.endpoints = append(r.endpoints, e)
 		}
 	}
+}
+
+// remove removes endpoints that were withdrawn.
+func (r *registry) remove(left []*endpoint) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.endpoints = slices.DeleteFunc(r.endpoints, func(e *endpoint) bool { return slices.Contains(left, e) })
+	if r.counted == nil {
+		r.counted = make(map[countedKey]*metrics.Family)
+	}
+	for _, e := range left {
+		r.counted[e.countedKey()] = e.served
+	}
+}
+
+// countsOf returns the counts of an endpoint: those that it had when it was withdrawn, or new ones.
+func (r *registry) countsOf(e *endpoint) *metrics.Family {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return cmp.Or(r.counted[e.countedKey()], new(metrics.Family))
+}
+
+// of returns the endpoints that were registered with a comparable value.
+func (r *registry) of(impl any) []*endpoint {
+	return slices.DeleteFunc(r.all(), func(e *endpoint) bool {
+		return e.impl == nil || !reflect.ValueOf(e.impl).Comparable() || e.impl != impl
+	})
+}
+
+// documentsOf returns the documents that have nothing to describe without some endpoints.
+func (r *registry) documentsOf(left []*endpoint) []*endpoint {
+	return slices.DeleteFunc(r.all(), func(document *endpoint) bool {
+		return !document.isDocument || slices.ContainsFunc(r.all(), func(e *endpoint) bool {
+			return e.sharesPort(document) && !e.hidden && !slices.Contains(left, e)
+		})
+	})
+}
+
+// areAllServed reports whether some endpoints are all that is served on the own host.
+func (r *registry) areAllServed(some []*endpoint) bool {
+	return !slices.ContainsFunc(r.all(), func(e *endpoint) bool { return e.source == "" && !slices.Contains(some, e) })
 }
 
 // takes returns the first document whose place a registered endpoint has, as that of the portal does; nil if none.

@@ -13,7 +13,6 @@ import (
 	"github.com/busline/busline/bus/internal/feature"
 	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/internal/server"
-	"github.com/busline/busline/bus/metrics"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/restmap"
 )
@@ -34,7 +33,8 @@ import (
 // built with -ldflags=-s does not contain them unless its source is embedded (see [SourceFS]), and Serve then returns
 // an error.
 //
-// Handlers run concurrently, each on a separate goroutine, so impl must be safe for concurrent use.
+// Handlers run concurrently, each on a separate goroutine, so impl must be safe for concurrent use. [Conn.Withdraw]
+// takes it back.
 func Serve[T any](conn *Conn, impl T, options ...ServeOption) error {
 	if conn == nil {
 		return fmt.Errorf("%T cannot be served without a connection", impl)
@@ -48,6 +48,7 @@ func (c *Conn) serve(as reflect.Type, impl any, config *serviceConfig) error {
 	if err != nil {
 		return fmt.Errorf("serve %T on %s: %w", impl, c.host, err)
 	}
+	withdrawable(endpoints, impl)
 	if err := c.register(endpoints); err != nil {
 		return fmt.Errorf("serve %T on %s: %w", impl, c.host, err)
 	}
@@ -97,6 +98,7 @@ func (c *Conn) Handle(method, path string, handler http.Handler, options ...Hand
 	}
 	planned := newEndpoint(settings, mapped.Name, mapped)
 	planned.run = runWeb(planned, plainHandler(handler))
+	withdrawable([]*endpoint{planned}, handler)
 	if err := c.register([]*endpoint{planned}); err != nil {
 		return fmt.Errorf("handle %s %s on %s: %w", method, path, c.host, err)
 	}
@@ -158,6 +160,14 @@ func (c *Conn) register(endpoints []*endpoint) error {
 	return nil
 }
 
+// withdrawable notes what endpoints are registered with, and are withdrawn by.
+func withdrawable(endpoints []*endpoint, impl any) {
+	group := new(server.Group)
+	for _, e := range endpoints {
+		e.impl, e.group = impl, group
+	}
+}
+
 // chain composes the interceptors of each endpoint.
 func (c *Conn) chain(endpoints []*endpoint) (err error) {
 	for _, e := range endpoints {
@@ -165,7 +175,7 @@ func (c *Conn) chain(endpoints []*endpoint) (err error) {
 			continue
 		}
 		e.route()
-		e.served = new(metrics.Family)
+		e.served = c.registry.countsOf(e)
 		// What is logged with slog has the context of the request, and is written after the answer.
 		e.unseen = c.config.slog == nil && e.mapped.Style != restmap.Web &&
 			len(c.config.observers)+len(c.config.interceptors)+len(e.interceptors) == 0

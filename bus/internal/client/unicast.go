@@ -68,7 +68,7 @@ func (c *Client) Call(ctx context.Context, request *Outgoing) (*wire.Response, e
 		}
 		if !left && mayAsk { // else an instance serves it, or did
 			allowed, by, err := c.askAllowed(ctx, request, ends)
-			if err == nil && !slices.Contains(allowed.Methods, request.Method) {
+			if err == nil && !allowed.mayComeBack(request.Method) {
 				request.NotServed = true
 				return c.config.NotServed(request, allowed.Methods, allowed.Meant, by), nil
 			}
@@ -286,8 +286,15 @@ func newAllowed(address subject.Address) (Outgoing, error) {
 
 // allowed is the answer to newAllowed.
 type allowed struct {
-	Methods []string `json:"methods"` // none if the path is not served
-	Meant   string   `json:"meant"`   // the path that is probably meant then; "" for none
+	Methods   []string `json:"methods"`   // none if the path is not served
+	Withdrawn []string `json:"withdrawn"` // of endpoints that may come back
+	Meant     string   `json:"meant"`     // the path that is probably meant then; "" for none
+}
+
+// mayComeBack reports whether an instance that serves a method may be about to come: the host serves it, or did until
+// it was withdrawn.
+func (a allowed) mayComeBack(method string) bool {
+	return slices.Contains(a.Methods, method) || slices.Contains(a.Withdrawn, method)
 }
 
 // errNoMethods is the error for a host that does not serve AllowPath.
@@ -295,7 +302,7 @@ var errNoMethods = errors.New("the host does not tell what it serves")
 
 // askAllowed asks all instances of a host for the methods of the request's path, as instances of two versions serve
 // different ones. It returns the methods of all that answer, sorted, and the first of these instances; errNoSubscriber
-// if the host has no instance. One that serves the request ends the question.
+// if the host has no instance. One that serves the request, or did until it was withdrawn, ends the question.
 func (c *Client) askAllowed(ctx context.Context, request *Outgoing, ends time.Time) (all allowed, by Peer, err error) {
 	address := request.Address
 	if address.Port == subject.ControlPort && address.Path == AllowPath {
@@ -320,11 +327,12 @@ func (c *Client) askAllowed(ctx context.Context, request *Outgoing, ends time.Ti
 			return true
 		}
 		all.Methods = append(all.Methods, answer.Methods...)
+		all.Withdrawn = append(all.Withdrawn, answer.Withdrawn...)
 		all.Meant = cmp.Or(all.Meant, answer.Meant)
 		if from := SenderOf(response); by == (Peer{}) || from.ID < by.ID {
 			by = from
 		}
-		return !slices.Contains(answer.Methods, request.Method)
+		return !answer.mayComeBack(request.Method)
 	})
 	if by == (Peer{}) {
 		return all, Peer{}, cmp.Or(err, reason)

@@ -30,7 +30,9 @@ type Subscription struct {
 
 	session *Session
 	sub     *nats.Subscription
-	dropped int // of sub, at the last look
+	dropped int             // of sub, at the last look
+	drained <-chan struct{} // closed when sub has drained; nil before it drains
+	ended   func()          // closes drained
 }
 
 func (s *Subscription) subscribe(on *nats.Conn) (err error) {
@@ -170,13 +172,13 @@ func (s *Session) remove(ends func(*Subscription) bool) {
 	})
 }
 
-// resubscribe makes all subscriptions again. A session that is draining takes no more requests.
+// resubscribe makes all subscriptions again that do not drain. A session that is draining takes no more requests.
 func (s *Session) resubscribe(on *nats.Conn) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closing {
-		s.subscriptions = slices.DeleteFunc(s.subscriptions, func(each *Subscription) bool { return !each.Answers })
-	}
+	s.subscriptions = slices.DeleteFunc(s.subscriptions, func(each *Subscription) bool {
+		return s.closing && !each.Answers || each.drained != nil
+	})
 	for _, each := range s.subscriptions {
 		if err := each.subscribe(on); err != nil {
 			return err
@@ -192,11 +194,11 @@ func (s *Session) StopSubscribing() {
 	s.closing = true
 }
 
-// Drain ends all subscriptions but those that bring responses, and that to the subject but, once what was delivered
-// before has arrived. If the broker goes away meanwhile nothing more arrives. It waits no longer than ctx allows.
-func (s *Session) Drain(ctx context.Context, but string) {
+// Drain ends those of the subscriptions that ends names, but none that brings responses, once what was delivered before
+// has arrived. If the broker goes away meanwhile nothing more arrives. It waits no longer than ctx allows.
+func (s *Session) Drain(ctx context.Context, ends func(*Subscription) bool) {
 	if s.conn.quiet != nil {
-		s.unsubscribeInQuiet(ctx, but)
+		s.unsubscribeInQuiet(ctx, ends)
 		return
 	}
 	connection := s.conn.NATS()
@@ -205,47 +207,53 @@ func (s *Session) Drain(ctx context.Context, but string) {
 	if !s.conn.IsConnected() {
 		return
 	}
-	draining := s.beginDraining(but)
-	drained := make(chan struct{})
-	go func() {
-		defer close(drained)
-		draining.Wait()
-	}()
-	select {
-	case <-drained:
-	case <-lost:
-	case <-ctx.Done():
+	for _, drained := range s.beginDraining(ends) {
+		select {
+		case <-drained:
+		case <-lost:
+			return
+		case <-ctx.Done():
+			return
+		}
 	}
 }
 
-// beginDraining drains those subscriptions. A registration that is taken back at the same time ends them, too. nats.go
-// reports no end of a subscription that has ended already, so the lock is held until all of them are set to report
-// theirs. An application can still drain a connection of its own at the same time.
-func (s *Session) beginDraining(but string) *sync.WaitGroup {
+// beginDraining drains those subscriptions, and returns for each what is closed when it has. A registration that is
+// taken back at the same time ends them, too. nats.go reports no end of a subscription that has ended already, so the
+// lock is held until all of them are set to report theirs. An application can still drain a connection of its own at
+// the same time.
+func (s *Session) beginDraining(ends func(*Subscription) bool) (drained []<-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	draining := new(sync.WaitGroup)
 	for _, each := range s.subscriptions {
-		if each.Answers || each.Subject == but {
-			continue
-		}
-		draining.Add(1)
-		ended := sync.OnceFunc(draining.Done)
-		each.sub.SetClosedHandler(func(string) { ended() })
-		if each.sub.Drain() != nil || !each.sub.IsValid() { // it has ended already
-			ended()
+		if !each.Answers && ends(each) {
+			drained = append(drained, each.drain())
 		}
 	}
-	return draining
+	return drained
+}
+
+// drain begins to drain, unless that has begun, and returns a channel that is closed when it has.
+func (s *Subscription) drain() <-chan struct{} {
+	if s.drained == nil {
+		drained := make(chan struct{})
+		ended := sync.OnceFunc(func() { close(drained) })
+		s.drained, s.ended = drained, ended
+		s.sub.SetClosedHandler(func(string) { ended() })
+	}
+	if s.sub.Drain() != nil || !s.sub.IsValid() { // it has ended already
+		s.ended()
+	}
+	return s.drained
 }
 
 // unsubscribeInQuiet ends the same subscriptions at a moment at which nothing is on its way to them. Without such a
 // moment they stay until [Session.Leave].
-func (s *Session) unsubscribeInQuiet(ctx context.Context, but string) {
+func (s *Session) unsubscribeInQuiet(ctx context.Context, ends func(*Subscription) bool) {
 	if !s.conn.IsConnected() || s.conn.quiet.AwaitQuiet(ctx) != nil {
 		return
 	}
-	s.remove(func(each *Subscription) bool { return !each.Answers && each.Subject != but })
+	s.remove(func(each *Subscription) bool { return !each.Answers && ends(each) })
 	_ = s.conn.Flush(ctx) // if it fails the broker has gone, and nothing arrives any more
 }
 

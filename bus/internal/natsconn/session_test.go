@@ -87,10 +87,21 @@ func TestSession_Drain_KeepsAnswers(t *testing.T) {
 	other.mustAdd("two")
 	require.NoError(t, r.add("answers", true))
 	r.StopSubscribing()
-	r.Drain(t.Context(), "")
+	r.Drain(t.Context(), func(*natsconn.Subscription) bool { return true })
 	r.checkArrives([]string{"one", "two", "answers"}, "answers")
 	other.checkArrives([]string{"one", "two"}, "two")
-	r.Drain(t.Context(), "") // has nothing left to wait for
+	r.Drain(t.Context(), func(*natsconn.Subscription) bool { return true }) // has nothing left to wait for
+}
+
+// TestSession_Drain_Some holds that a drain of some subscriptions leaves the others, and does not disturb one of all.
+func TestSession_Drain_Some(t *testing.T) {
+	t.Parallel()
+	r := open(t, dialInProcess(t), newMember())
+	r.mustAdd("goes", "stays")
+	r.Drain(t.Context(), func(each *natsconn.Subscription) bool { return each.Subject == "goes" })
+	r.checkArrives([]string{"goes", "stays"}, "stays")
+	r.Drain(t.Context(), func(*natsconn.Subscription) bool { return true })
+	r.checkArrives([]string{"goes", "stays"})
 }
 
 // TestSession_Keep_Unsubscribe holds which subscriptions end.

@@ -62,6 +62,9 @@ func (s *Server) handle(in *Incoming, slots *worker.Limiter) {
 			response = s.Service.Crashed(in, recover())
 		}
 		s.Inflight.remove(in.Escaping)
+		if !in.IsEvent { // a stored event is not admitted like a request
+			in.Endpoint.Group.end()
+		}
 		s.streamEnded(in)
 		in.freeWhole()
 		in.release(slots) // before the caller can make its next call

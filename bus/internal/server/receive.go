@@ -218,7 +218,7 @@ func (s *Server) validate(in *Incoming, err error) error {
 	case in.Request.CallDepth > wire.MaxCallDepth:
 		return ErrTooDeep()
 	case !in.IsFound():
-		return s.Service.NotServed(in.Address, s.Router.Methods(in.Address.Port, in.Address.Path))
+		return s.notServed(in.Address)
 	case s.Router.bypassesClaims(in.Address, in.Match):
 		return s.Service.NotServed(in.Address, nil)
 	default:
@@ -233,10 +233,15 @@ func ErrTooDeep() error {
 
 // admit admits a request to the handlers, or returns an error.
 func (s *Server) admit(in *Incoming) error {
+	if !in.Endpoint.Group.begin(in.Own) {
+		return errWithdrawn()
+	}
 	if err := s.acquire(in); err != nil {
+		in.Endpoint.Group.end()
 		return err
 	}
 	if err := s.hold(in); err != nil {
+		in.Endpoint.Group.end()
 		slots := s.limiterFor(in.Endpoint)
 		slots.Release()
 		slots.Done()

@@ -20,8 +20,9 @@ import (
 // overlapping subscriptions as one. The router prefers, from left to right, a literal segment to {name}, and {name} to
 // {name+}; then an exact method to any method. It is safe for concurrent use.
 type Router struct {
-	mu    sync.RWMutex // protects ports
-	ports map[int]*node
+	mu        sync.RWMutex // protects all below
+	ports     map[int]*node
+	withdrawn map[int]*node // routes without their endpoints
 }
 
 // node is the end of a prefix of paths.
@@ -63,7 +64,9 @@ type Match struct {
 const anyMethod = "*"
 
 // NewRouter returns an empty router.
-func NewRouter() *Router { return &Router{ports: make(map[int]*node)} }
+func NewRouter() *Router {
+	return &Router{ports: make(map[int]*node), withdrawn: make(map[int]*node)}
+}
 
 // Add adds all endpoints or none. The error names every pair of endpoints with the same method and pattern.
 func (r *Router) Add(endpoints []*Endpoint) error {
@@ -73,7 +76,7 @@ func (r *Router) Add(endpoints []*Endpoint) error {
 	for _, added := range endpoints {
 		for i := range added.Routes {
 			route := &added.Routes[i]
-			same := r.routesLocked(added.Port, route.Pattern)
+			same := routesIn(r.ports, added.Port, route.Pattern)
 			if rival := same.of(route.Method); rival.IsFound() {
 				errs = append(errs, conflict(added, rival.Endpoint, *route))
 				if rival.Endpoint.Name == added.Name {
@@ -86,6 +89,8 @@ func (r *Router) Add(endpoints []*Endpoint) error {
 	}
 	if len(errs) > 0 {
 		r.removeLocked(endpoints)
+	} else {
+		r.returnLocked(endpoints)
 	}
 	return errors.Join(errs...)
 }
@@ -112,12 +117,12 @@ func conflict(added, rival *Endpoint, route restmap.Route) error {
 		path, added.Port)
 }
 
-// routesLocked returns the routes of a pattern, and makes the nodes that lead to them.
-func (r *Router) routesLocked(port int, pattern restmap.Pattern) *routes {
-	at := r.ports[port]
+// routesIn returns the routes of a pattern, and makes the nodes that lead to them.
+func routesIn(ports map[int]*node, port int, pattern restmap.Pattern) *routes {
+	at := ports[port]
 	if at == nil {
 		at = &node{}
-		r.ports[port] = at
+		ports[port] = at
 	}
 	for _, segment := range pattern.Segments() {
 		switch {
@@ -152,7 +157,7 @@ func (r *Router) Remove(endpoints []*Endpoint) {
 func (r *Router) removeLocked(endpoints []*Endpoint) {
 	for _, removed := range endpoints {
 		for _, route := range removed.Routes {
-			same := r.routesLocked(removed.Port, route.Pattern)
+			same := routesIn(r.ports, removed.Port, route.Pattern)
 			*same = slices.DeleteFunc(*same, func(each Found) bool { return each.Endpoint == removed })
 		}
 	}
@@ -263,14 +268,25 @@ func (n *node) find(segments, values []string, accept func(routes) Found) Match 
 
 // Methods returns the methods under which a path is served, sorted; GET implies HEAD.
 func (r *Router) Methods(port int, path string) []string {
+	served, _ := r.AllMethods(port, path)
+	return served
+}
+
+// AllMethods returns Methods, and those under which the path was served by endpoints that were withdrawn.
+func (r *Router) AllMethods(port int, path string) (served, withdrawn []string) {
 	segments, err := subject.Segments(path)
 	if err != nil {
-		return nil
+		return nil, nil
 	}
-	served := make(map[string]bool)
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	r.ports[port].find(segments, nil, func(found routes) Found {
+	return methodsOf(r.ports[port], segments), methodsOf(r.withdrawn[port], segments)
+}
+
+// methodsOf returns the methods of the routes of a path, sorted.
+func methodsOf(at *node, segments []string) []string {
+	served := make(map[string]bool)
+	at.find(segments, nil, func(found routes) Found {
 		for _, each := range found {
 			served[each.Route.Method] = true
 		}
@@ -391,6 +407,7 @@ type Endpoint struct {
 	Claims     string        // expression that the claims satisfy
 	BodyLimit  int           // largest body, in bytes
 	TimeBudget time.Duration // longest time of a handler; 0 for no limit but the time budget of the caller
+	Group      *Group        // that it is withdrawn with; nil for an endpoint that is never withdrawn
 	Value      any           // for the Service; the server does not use it
 }
 

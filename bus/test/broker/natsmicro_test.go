@@ -325,6 +325,22 @@ func TestNATSMicro_ClosedServiceIsNotShown(t *testing.T) {
 	}
 }
 
+// TestNATSMicro_Withdrawn holds that an instance is shown while it serves something, and again when it does again.
+func TestNATSMicro_Withdrawn(t *testing.T) {
+	t.Parallel()
+	b := kit.NewBus(t)
+	conn := b.Connect(kit.CalculatorHost)
+	asks, name := newOperator(t, b), "$SRV.PING."+kit.CalculatorName
+	for range 2 {
+		kit.Serve(t, conn, kit.Calculator{})
+		kit.Serve(t, conn, kit.Echo{})
+		require.NoError(t, conn.Withdraw(t.Context(), kit.Calculator{}))
+		assert.Equal(t, []string{conn.ID()}, asks.IDs(name, conn))
+		require.NoError(t, conn.Withdraw(t.Context(), kit.Echo{}))
+		assert.True(t, asks.IsAbsent(name))
+	}
+}
+
 // TestService_IsGoneBeforeItsHandlers holds that who closes is not shown any more while its last handler runs.
 func TestService_IsGoneBeforeItsHandlers(t *testing.T) {
 	t.Parallel()
