@@ -20,7 +20,7 @@ const (
 // wordBudgets are the pages that may be longer than usual: references, and the two that are read from start to end.
 var wordBudgets = map[string]int{
 	"README.md":                       900,
-	"CHANGELOG.md":                    960,
+	"CHANGELOG.md":                    975,
 	"benchmarks/README.md":            3_800,
 	"benchmarks/faults.md":            840,
 	"docs/ARCHITECTURE.md":            1660,
