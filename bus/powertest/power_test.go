@@ -200,6 +200,7 @@ func BenchmarkStored(b *testing.B) {
 					folders[i] = b.TempDir()
 				}
 				event := startCluster(b, freePorts(b, replicas), folders, options...).event(replicas)
+				b.ResetTimer() // choosing leaders takes seconds
 				b.SetParallelism(32)
 				b.RunParallel(func(each *testing.PB) {
 					for each.Next() {
