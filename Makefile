@@ -11,7 +11,7 @@ SHELL       := bash
 $(foreach name,$(filter BUS_%,$(.VARIABLES)),$(eval unexport $(name)))
 
 # The packages of the main module whose tests have functions of a kind. To link the tests of all takes longer than to run these.
-packages_with = $$(git grep --untracked -l '^func $(1)' -- '*_test.go' ':!benchmarks/peers' | sed 's|^|./|; s|/[^/]*$$||' | sort -u)
+packages_with = $$(git grep --untracked -l '^func $(1)' -- '*_test.go' ':!benchmarks/peers' ':!bus/powertest' | sed 's|^|./|; s|/[^/]*$$||' | sort -u)
 
 # How much each fuzz target runs: a number of inputs, a few seconds. A duration
 # works too, but before Go 1.27 a target can fail just because its time is up
@@ -109,6 +109,7 @@ npm: ## the page's JavaScript is formatted and linted; tools from npm accept the
 
 bench: ## each benchmark once, so that none rots
 	go test -short -run '^$$' -bench . -benchtime 1x $(call packages_with,Benchmark)
+	go test -C bus/powertest -run '^$$' -bench . -benchtime 1x
 
 allocations: ## calls allocate no more than the last line of benchmarks/ledger.md says
 	go run -C benchmarks/peers ./ledger -check

@@ -317,6 +317,8 @@ func (a *attempt) keep(call *bus.Exchange, failed *bus.Error) {
 		response = problemOf(call, failed)
 	}
 	switch {
+	case failed != nil && errors.Is(failed, bus.ErrCallerLeft):
+		a.NotKept = "it was a stream, and its caller has left"
 	case response == nil:
 		a.Status = http.StatusNoContent
 	case response.Stream != nil:
