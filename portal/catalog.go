@@ -135,7 +135,7 @@ const maxMemberBytes = 4 << 20
 // error is a sentence that says why the place is left out.
 func (c *catalog) fetch(ctx context.Context, from hostPort, to string,
 	before *keptDocument[openapi.Document]) (*keptDocument[openapi.Document], error) {
-	body, err := c.get(ctx, "https://"+hostPort{to, from.port}.String()+"/openapi.json")
+	body, err := c.get(ctx, "https://"+hostPort{to, from.port}.String()+outside.PathDocument)
 	if err != nil {
 		return new(keptDocument[openapi.Document]), err
 	}

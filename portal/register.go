@@ -132,7 +132,7 @@ func Register(conn *bus.Conn, options ...RegisterOption) error {
 	}
 	all := newCatalogs(conn, config)
 	conn.WatchAnnouncements(all.discovery.noteAnnouncement)
-	handlers["/openapi.json"] = &documentHandler{conn: conn, catalogs: all}
+	handlers[outside.PathDocument] = &documentHandler{conn: conn, catalogs: all}
 	handlers["/asyncapi.json"] = &eventsHandler{catalogs: all}
 	handlers["/client.ts"] = &clientHandler{conn: conn, catalogs: all}
 	handlers["/instances.json"] = &instancesHandler{catalogs: all}

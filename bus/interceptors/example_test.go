@@ -26,6 +26,27 @@ func (m Mailer) OnOrdered(number int) error {
 	return nil
 }
 
+// join connects to a broker of its own, with JetStream.
+func join(ctx context.Context, host string) (conn *bus.Conn, leave func()) {
+	directory, err := os.MkdirTemp("", "")
+	if err != nil {
+		panic(err)
+	}
+	started, err := broker.Start(broker.JetStream(directory))
+	if err != nil {
+		panic(err)
+	}
+	conn, err = bus.Connect(ctx, host, bus.WithBroker(started))
+	if err != nil {
+		panic(err)
+	}
+	return conn, func() {
+		_ = conn.Close(ctx) // no handler runs any more
+		started.Close()
+		_ = os.RemoveAll(directory)
+	}
+}
+
 // Till takes money.
 type Till struct{ cents int }
 
@@ -37,21 +58,8 @@ func (t *Till) Pay(cents int) (sum int) {
 
 func ExampleIdempotent() {
 	ctx := context.Background()
-	directory, err := os.MkdirTemp("", "")
-	if err != nil {
-		panic(err)
-	}
-	defer func() { _ = os.RemoveAll(directory) }()
-	started, err := broker.Start(broker.JetStream(directory))
-	if err != nil {
-		panic(err)
-	}
-	defer started.Close()
-	conn, err := bus.Connect(ctx, "till.example", bus.WithBroker(started))
-	if err != nil {
-		panic(err)
-	}
-	defer func() { _ = conn.Close(ctx) }() // no handler runs any more
+	conn, leave := join(ctx, "till.example")
+	defer leave()
 	once, err := interceptors.Idempotent(ctx, conn)
 	if err != nil {
 		panic(err)
@@ -74,21 +82,8 @@ func ExampleIdempotent() {
 
 func ExampleOnce() {
 	ctx := context.Background()
-	directory, err := os.MkdirTemp("", "")
-	if err != nil {
-		panic(err)
-	}
-	defer func() { _ = os.RemoveAll(directory) }()
-	started, err := broker.Start(broker.JetStream(directory))
-	if err != nil {
-		panic(err)
-	}
-	defer started.Close()
-	conn, err := bus.Connect(ctx, "mailer.example", bus.WithBroker(started))
-	if err != nil {
-		panic(err)
-	}
-	defer func() { _ = conn.Close(ctx) }() // no handler runs any more
+	conn, leave := join(ctx, "mailer.example")
+	defer leave()
 	once, err := interceptors.Once(ctx, conn, 0)
 	if err != nil {
 		panic(err)

@@ -89,7 +89,7 @@ func Idempotent(ctx context.Context, conn *bus.Conn, options ...IdempotentOption
 		return nil, errors.New("interceptors.Idempotent: the connection is nil: connect first, and use bus.Intercept in " +
 			"bus.Serve")
 	}
-	i := &idempotent{conn: conn, age: answerAge}
+	i := &idempotent{age: answerAge}
 	for _, option := range options {
 		option(i)
 	}
@@ -102,7 +102,6 @@ func Idempotent(ctx context.Context, conn *bus.Conn, options ...IdempotentOption
 
 // idempotent remembers the answers of a service.
 type idempotent struct {
-	conn                *bus.Conn
 	age                 time.Duration
 	required, runsAgain bool
 	answers             *bucket
@@ -290,15 +289,15 @@ func (i *idempotent) run(ctx context.Context, call *bus.Exchange, next bus.CallF
 	mine *attempt) (err error) {
 	kept, cancel := context.WithDeadline(context.WithoutCancel(ctx), mine.Until)
 	defer cancel()
-	returned := false
+	hasReturned := false
 	defer func() {
-		if !returned { // it panics: nobody knows how far it has come
+		if !hasReturned { // it panics: how far it has come is unknown
 			mine.NotKept, mine.Until = "the handler has panicked", time.Time{}
 			i.store(ctx, at, mine)
 		}
 	}()
 	err = next(kept, call)
-	returned = true
+	hasReturned = true
 	failed := call.Failure(err)
 	if failed != nil && failed.Executed == bus.ExecutedNo {
 		i.forget(ctx, at, mine)
@@ -365,7 +364,7 @@ func (*problemWriter) WriteHeader(int)       {}
 // store stores how an attempt has ended. Its time may be over.
 func (i *idempotent) store(ctx context.Context, at string, mine *attempt) {
 	text, err := json.Marshal(mine)
-	if limit := int(i.conn.NATS().MaxPayload()); err == nil && limit > 0 && len(text) > limit {
+	if limit := int(i.answers.conn.NATS().MaxPayload()); err == nil && limit > 0 && len(text) > limit {
 		mine.NotKept, mine.Body, mine.Header = fmt.Sprintf("it has %d bytes", len(mine.Body)), nil, nil
 		text, err = json.Marshal(mine)
 	}

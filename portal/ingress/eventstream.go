@@ -79,7 +79,7 @@ func endsWith(ctx context.Context, others ...context.Context) (context.Context, 
 
 // namesEvent reports whether a path is that of an event: "/orders.example:417/on-ordered".
 func namesEvent(path string) bool {
-	service, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	service, _, _ := outside.CutFirst(path)
 	return strings.HasSuffix(service, ":"+strconv.Itoa(subject.EventPort))
 }
 

@@ -169,7 +169,10 @@ func (i *Handler) forward(w http.ResponseWriter, r *http.Request, path string, f
 		return
 	}
 	defer func() { _ = response.Body.Close() }()
-	if err := cmp.Or(load.exchange(r, response), i.keepOwnPaths(to, public, response, load)); err != nil {
+	if err = load.exchange(r, response); err == nil {
+		err = i.keepOwnPaths(to, public, response, load)
+	}
+	if err != nil {
 		i.refuse(w, r, err)
 		return
 	}

@@ -240,7 +240,7 @@ func newConfig(options []Option) (*config, error) {
 	}
 	return config, errors.Join(
 		outside.CheckPorts("ingress.WithPorts", config.ports), config.parseProxies(), config.parseOrigins(),
-		config.validOwnTokens(), config.checkHandlers(), config.checkIssuers(), config.parsePaths(), config.checkEvents(),
+		config.validOwnTokens(), config.checkHandlers(), config.checkIssuers(), config.parsePaths(), config.events.Check("ingress.WithEvents", "events", "orders.example/on-ordered"),
 		config.validLimits())
 }
 
@@ -283,13 +283,6 @@ func (c *config) validOwnTokens() error {
 		}
 	}
 	return nil
-}
-
-func (c *config) checkEvents() error {
-	if c.events == nil {
-		return nil
-	}
-	return c.events.Check("ingress.WithEvents", "events", "orders.example/on-ordered")
 }
 
 func (c *config) validLimits() error {
@@ -372,7 +365,7 @@ func (c *config) resourceOf(path string) string {
 
 // hasOwnTokens reports whether a path is that of a service with tokens of its own.
 func (c *config) hasOwnTokens(path string) bool {
-	service, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	service, _, _ := outside.CutFirst(path)
 	if public := c.paths.Of(path); public != nil {
 		service = public.Host
 	}

@@ -190,7 +190,7 @@ func (i *Handler) placeOf(from *forwarding, path string, to *url.URL, public *ou
 	place := servicePlace{prefix: from.prefix, paths: &i.config.paths, public: public, name: to.Host,
 		path: from.prefix + path, called: to, from: response.Header.Get("Bus-From-Host")}
 	if public == nil {
-		name, _, slash := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+		name, _, slash := outside.CutFirst(path)
 		place.name, place.bare = name, !slash
 	} else {
 		place.bare = len(path) == len(public.Prefix)

@@ -32,7 +32,7 @@ type caller struct {
 func (t *tools) newCaller(token string) *caller {
 	of := portalCaller{t.conn, token}
 	return &caller{
-		tools:  kept(&portalDocument[*toolset]{portalCaller: of, path: "/openapi.json", read: t.readToolset}),
+		tools:  kept(&portalDocument[*toolset]{portalCaller: of, path: outside.PathDocument, read: t.readToolset}),
 		events: kept(&portalDocument[*asyncapi.Document]{portalCaller: of, path: "/asyncapi.json", read: asyncapi.Parse}),
 	}
 }

@@ -167,13 +167,11 @@ func (p *place) set(name, value string) error {
 
 // options are how the log is read.
 func (p *place) options() []eventlog.TailOption {
-	chosen := []eventlog.TailOption{eventlog.OnlyEvent(p.event), eventlog.NoFollow(), eventlog.Since(p.since)}
-	switch {
-	case p.after != nil:
-		return append(chosen, eventlog.AfterSequence(*p.after))
-	default:
-		return chosen
+	options := []eventlog.TailOption{eventlog.OnlyEvent(p.event), eventlog.NoFollow(), eventlog.Since(p.since)}
+	if p.after != nil {
+		options = append(options, eventlog.AfterSequence(*p.after))
 	}
+	return options
 }
 
 // readResource reads stored events.

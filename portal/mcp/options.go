@@ -80,15 +80,8 @@ func newConfig(options []Option) (*config, error) {
 		}
 		option.apply(c)
 	}
-	return c, errors.Join(c.functions.Check("mcp.WithFunctions", "functions", "payments.example/pay"), c.checkEvents(),
+	return c, errors.Join(c.functions.Check("mcp.WithFunctions", "functions", "payments.example/pay"), c.events.Check("mcp.WithEvents", "events", "orders.example/on-ordered"),
 		c.checkLimits())
-}
-
-func (c *config) checkEvents() error {
-	if c.events == nil {
-		return nil
-	}
-	return c.events.Check("mcp.WithEvents", "events", "orders.example/on-ordered")
 }
 
 func (c *config) checkLimits() error {

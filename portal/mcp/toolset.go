@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/busline/busline/portal/internal/outside"
 	"github.com/busline/busline/restmap"
 	"github.com/busline/busline/restmap/openapi"
 )
@@ -26,7 +27,7 @@ const publicPort = ":443"
 func newToolset(document *openapi.Document, config *config) *toolset {
 	s := &toolset{byName: make(map[string]*tool), aliases: make(map[string][]*tool)}
 	for _, path := range slices.Sorted(maps.Keys(document.Paths)) {
-		place, rest, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+		place, rest, _ := outside.CutFirst(path)
 		host, isPublic := strings.CutSuffix(place, publicPort)
 		if !isPublic || !config.functions.Has(host, rest) {
 			continue

@@ -29,7 +29,7 @@ const MaxURILength = 8 << 10
 // is public. The path is taken literally: nothing is decoded, cleaned or redirected, so that the path checked here is
 // the path that is called.
 func AddressOf(path string, open []int) (*url.URL, error) {
-	service, rest, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	service, rest, _ := CutFirst(path)
 	host, digits, hasPort := strings.Cut(service, ":")
 	host = subject.LowerHost(host)
 	if subject.CheckCalledHost(host) != nil {
@@ -49,6 +49,11 @@ func AddressOf(path string, open []int) (*url.URL, error) {
 		return nil, bus.Errorf(http.StatusBadRequest, "the path has a percent sign without two hex digits")
 	}
 	return &url.URL{Scheme: "https", Host: host + ":" + digits, Path: "/" + decoded, RawPath: "/" + EncodeStray(rest)}, nil
+}
+
+// CutFirst splits a path behind its first segment, which may name a host: "a", "b/c" and true for "/a/b/c".
+func CutFirst(path string) (first, rest string, isBelow bool) {
+	return strings.Cut(strings.TrimPrefix(path, "/"), "/")
 }
 
 // SentPath returns the path of a URL as the client sent it, with the bytes encoded that it should have encoded, such as

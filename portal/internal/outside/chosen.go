@@ -12,11 +12,11 @@ import (
 // "*" for all of the bus.
 type Chosen []string
 
-// Check returns an error for what names nothing. The option and the kind of what is chosen are for the error, and so is
+// Check returns an error for what names nothing; nil, as without the option, is none. The option and the kind of what is chosen are for the error, and so is
 // an example, "payments.example/pay".
 func (c Chosen) Check(option, kind, example string) error {
 	host, _, _ := strings.Cut(example, "/")
-	if len(c) == 0 {
+	if c != nil && len(c) == 0 {
 		return fmt.Errorf(`%s names no %s: name each, as in %q, all of a host, "%s/*", or "*" for all`, option, kind, example,
 			host)
 	}

@@ -56,14 +56,14 @@ func (p *PublicPaths) Of(path string) *PublicPath {
 
 // isDottedHost reports whether a path goes on behind a host with a dot: "/shop.example/".
 func isDottedHost(path string) bool {
-	first, _, isBelow := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	first, _, isBelow := CutFirst(path)
 	return isBelow && strings.Contains(first, ".") && subject.CheckCalledHost(subject.LowerHost(first)) == nil
 }
 
 // IsReserved reports whether the ingress serves a path itself, or leaves it to the portal, so that no public path can
 // take it.
 func (p *PublicPaths) IsReserved(path string) bool {
-	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	first, _, _ := CutFirst(path)
 	return first == "-" || strings.EqualFold(first, HostPortal) || slices.ContainsFunc(p.Reserved, func(each string) bool {
 		prefix, isPrefix := strings.CutSuffix(each, "*")
 		return path == each || isPrefix && strings.HasPrefix(path, prefix)
@@ -175,7 +175,7 @@ func CutPath(path, prefix string) (rest string, within bool) {
 
 // LowerHostOf returns a path whose first segment, which may name a host, is in lower case.
 func LowerHostOf(path string) string {
-	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	first, _, _ := CutFirst(path)
 	if lower := subject.LowerHost(first); lower != first {
 		return strings.Replace(path, first, lower, 1)
 	}
@@ -184,7 +184,7 @@ func LowerHostOf(path string) string {
 
 // HasPort reports whether a path begins with a host and a port: "/shop:443/cart".
 func HasPort(path string) bool {
-	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	first, _, _ := CutFirst(path)
 	host, port, _ := strings.Cut(first, ":")
 	return port != "" && strings.Trim(port, "0123456789") == "" && subject.CheckCalledHost(subject.LowerHost(host)) == nil
 }
