@@ -133,16 +133,16 @@ func (c *Conn) drain(ctx context.Context) error {
 // functions, cannot be compared. Subscriptions to events stay. Do not call Withdraw from a handler of impl: it would
 // wait for itself. It is safe for concurrent use.
 func (c *Conn) Withdraw(ctx context.Context, impl any) error {
-	left, err := c.unregister(ctx, impl)
+	endpoints, err := c.unregister(ctx, impl)
 	if err != nil {
 		return fmt.Errorf("withdraw %T from %s: %w", impl, c.host, err)
 	}
 	held, running := ctx.Err(), 0
-	for _, group := range groupsOf(left) {
+	for _, group := range groupsOf(endpoints) {
 		await(ctx, group.Refuse())
 		running += group.Running()
 	}
-	c.registry.leaving.Load().Remove(routedOf(left))
+	c.registry.leaving.Load().Remove(routedOf(endpoints))
 	switch {
 	case running > 0:
 		return fmt.Errorf("withdraw %T from %s: it does not wait any longer for %s: %w", impl, c.host,
@@ -166,7 +166,7 @@ func groupsOf(endpoints []*endpoint) (groups []*server.Group) {
 
 // unregister takes back the endpoints of impl, in the order of drain: no more requests, and only then the rest. While
 // it waits for the broker nothing else is registered.
-func (c *Conn) unregister(ctx context.Context, impl any) (left []*endpoint, err error) {
+func (c *Conn) unregister(ctx context.Context, impl any) (endpoints []*endpoint, err error) {
 	if impl == nil || !reflect.ValueOf(impl).Comparable() {
 		return nil, errors.New("its values cannot be compared, so it is unknown what was served: serve and withdraw a pointer")
 	}
@@ -175,39 +175,39 @@ func (c *Conn) unregister(ctx context.Context, impl any) (left []*endpoint, err 
 	if c.isClosing() {
 		return nil, ErrClosed
 	}
-	if left = c.registry.of(impl); len(left) == 0 {
+	if endpoints = c.registry.of(impl); len(endpoints) == 0 {
 		return nil, errors.New("it is not served by this connection: pass the value that was served, the same pointer")
 	}
-	left = append(left, c.registry.documentsOf(left)...)
-	gone := left
-	if c.registry.areAllServed(left) {
+	endpoints = append(endpoints, c.registry.documentsOf(endpoints)...)
+	all := endpoints
+	if c.registry.areAllServed(endpoints) {
 		directory, err := directoryEndpoints()
 		if err != nil {
 			return nil, err
 		}
-		gone = slices.Concat(left, directory)
+		all = slices.Concat(endpoints, directory)
 		c.registry.serving = false
 		c.shared.services.Leave(microService{c})
 	}
-	c.unsubscribe(ctx, gone)
+	c.unsubscribe(ctx, all)
 	c.registry.leaving.CompareAndSwap(nil, server.NewRouter())
-	_ = c.registry.leaving.Load().Add(routedOf(left)) // it fails if handlers of an earlier Withdraw answer these
+	_ = c.registry.leaving.Load().Add(routedOf(endpoints)) // it fails if handlers of an earlier Withdraw answer these
 	c.shared.local.change(func() {
-		c.server.Router.Remove(routedOf(gone))
-		c.server.Router.Withdraw(routedOf(left))
+		c.server.Router.Remove(routedOf(all))
+		c.server.Router.Withdraw(routedOf(endpoints))
 	})
 	c.broker.Barrier(ctx) // what another subscription has brought is admitted, too
-	c.registry.remove(left)
-	c.documents.remove(left)
+	c.registry.remove(endpoints)
+	c.documents.remove(endpoints)
 	c.announce(ctx, server.HelloPath, nil)
 	c.others.differing.schedule(c.compareDocuments)
-	return left, nil
+	return endpoints, nil
 }
 
 // unsubscribe ends the subscriptions of endpoints, once what they have brought is admitted.
-func (c *Conn) unsubscribe(ctx context.Context, gone []*endpoint) {
+func (c *Conn) unsubscribe(ctx context.Context, endpoints []*endpoint) {
 	subjects := make(map[string]bool)
-	for _, each := range c.subscriptionsOf(gone) {
+	for _, each := range c.subscriptionsOf(endpoints) {
 		subjects[each.Subject] = true
 	}
 	ends := func(each *natsconn.Subscription) bool { return subjects[each.Subject] }

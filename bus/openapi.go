@@ -191,14 +191,14 @@ func (d *documents) add(added []*endpoint) {
 }
 
 // remove removes endpoints that were withdrawn.
-func (d *documents) remove(left []*endpoint) {
-	isLeft := func(e *endpoint) bool { return slices.Contains(left, e) }
+func (d *documents) remove(withdrawn []*endpoint) {
+	isWithdrawn := func(e *endpoint) bool { return slices.Contains(withdrawn, e) }
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.endpoints = slices.DeleteFunc(d.endpoints, isLeft)
-	d.docs = slices.DeleteFunc(d.docs, func(of typeDoc) bool { return slices.ContainsFunc(of.endpoints, isLeft) })
-	for _, e := range left {
-		if d.shaped[e.shape()] = slices.DeleteFunc(d.shaped[e.shape()], isLeft); len(d.shaped[e.shape()]) == 0 {
+	d.endpoints = slices.DeleteFunc(d.endpoints, isWithdrawn)
+	d.docs = slices.DeleteFunc(d.docs, func(of typeDoc) bool { return slices.ContainsFunc(of.endpoints, isWithdrawn) })
+	for _, e := range withdrawn {
+		if d.shaped[e.shape()] = slices.DeleteFunc(d.shaped[e.shape()], isWithdrawn); len(d.shaped[e.shape()]) == 0 {
 			delete(d.shaped, e.shape())
 		}
 	}

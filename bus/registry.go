@@ -47,14 +47,14 @@ func (r *registry) add(endpoints []*endpoint) {
 }
 
 // remove removes endpoints that were withdrawn.
-func (r *registry) remove(left []*endpoint) {
+func (r *registry) remove(withdrawn []*endpoint) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.endpoints = slices.DeleteFunc(r.endpoints, func(e *endpoint) bool { return slices.Contains(left, e) })
+	r.endpoints = slices.DeleteFunc(r.endpoints, func(e *endpoint) bool { return slices.Contains(withdrawn, e) })
 	if r.counted == nil {
 		r.counted = make(map[countedKey]*metrics.Family)
 	}
-	for _, e := range left {
+	for _, e := range withdrawn {
 		r.counted[e.countedKey()] = e.served
 	}
 }
@@ -74,10 +74,10 @@ func (r *registry) of(impl any) []*endpoint {
 }
 
 // documentsOf returns the documents that have nothing to describe without some endpoints.
-func (r *registry) documentsOf(left []*endpoint) []*endpoint {
+func (r *registry) documentsOf(withdrawn []*endpoint) []*endpoint {
 	return slices.DeleteFunc(r.all(), func(document *endpoint) bool {
 		return !document.isDocument || slices.ContainsFunc(r.all(), func(e *endpoint) bool {
-			return e.sharesPort(document) && !e.hidden && !slices.Contains(left, e)
+			return e.sharesPort(document) && !e.hidden && !slices.Contains(withdrawn, e)
 		})
 	})
 }

@@ -287,7 +287,7 @@ func (i *idempotent) mayTakeOver(before, mine *attempt) bool {
 // run runs a request, and stores how it ends.
 func (i *idempotent) run(ctx context.Context, call *bus.Exchange, next bus.CallFunc, at string,
 	mine *attempt) (err error) {
-	kept, cancel := context.WithDeadline(context.WithoutCancel(ctx), mine.Until)
+	detached, cancel := context.WithDeadline(context.WithoutCancel(ctx), mine.Until)
 	defer cancel()
 	hasReturned := false
 	defer func() {
@@ -296,7 +296,7 @@ func (i *idempotent) run(ctx context.Context, call *bus.Exchange, next bus.CallF
 			i.store(ctx, at, mine)
 		}
 	}()
-	err = next(kept, call)
+	err = next(detached, call)
 	hasReturned = true
 	failed := call.Failure(err)
 	if failed != nil && failed.Executed == bus.ExecutedNo {

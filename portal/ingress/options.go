@@ -143,7 +143,7 @@ func WithHandler(path string, handler http.Handler) Option {
 // at "/" go to all services, as they share an origin. A path that is taken or has two spellings, an address that is not
 // open to the outside, and paths that take more than 16384 bytes in all, are errors of [New]. Default: none.
 func WithPath(path, address string) Option {
-	return option(func(c *config) { c.given = append(c.given, [2]string{path, address}) })
+	return option(func(c *config) { c.mappings = append(c.mappings, [2]string{path, address}) })
 }
 
 // WithAuthorizationServers names the issuers, such as "https://login.example.com", from which clients can get tokens
@@ -220,7 +220,7 @@ type config struct {
 
 	handlers []ownHandler
 	issuers  []string    // of tokens, as URLs
-	given    [][2]string // public paths, and addresses on the bus
+	mappings [][2]string // public paths, and addresses on the bus
 	paths    publicPaths // the same, parsed
 
 	events       outside.Chosen // nil if port 417 is not open
@@ -240,8 +240,8 @@ func newConfig(options []Option) (*config, error) {
 	}
 	return config, errors.Join(
 		outside.CheckPorts("ingress.WithPorts", config.ports), config.parseProxies(), config.parseOrigins(),
-		config.validOwnTokens(), config.checkHandlers(), config.checkIssuers(), config.parsePaths(), config.events.Check("ingress.WithEvents", "events", "orders.example/on-ordered"),
-		config.validLimits())
+		config.validOwnTokens(), config.checkHandlers(), config.checkIssuers(), config.parsePaths(),
+		config.events.Check("ingress.WithEvents", "events", "orders.example/on-ordered"), config.validLimits())
 }
 
 func (c *config) parseProxies() error {
@@ -383,7 +383,7 @@ func (c *config) parsePaths() error {
 		c.paths.Reserved = append(c.paths.Reserved, metadataPath+"*")
 	}
 	var errs []error
-	for _, each := range c.given {
+	for _, each := range c.mappings {
 		errs = append(errs, c.paths.add(each[0], each[1]))
 	}
 	return errors.Join(append(errs, c.paths.finish())...)

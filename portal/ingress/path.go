@@ -25,32 +25,32 @@ type publicPaths struct {
 const maxPublicPaths = 16 << 10
 
 // add adds a path, or returns an error for one that cannot lead to a service.
-func (p *publicPaths) add(given, target string) error {
-	prefix := strings.TrimSuffix(given, "/")
+func (p *publicPaths) add(path, target string) error {
+	prefix := strings.TrimSuffix(path, "/")
 	at := slices.IndexFunc(p.All, func(other *outside.PublicPath) bool {
 		return outside.LowerHostOf(other.Prefix) == outside.LowerHostOf(prefix)
 	})
 	switch {
-	case given != "/" && !isPlainPath(prefix) || given == "":
+	case path != "/" && !isPlainPath(prefix) || path == "":
 		return fmt.Errorf("ingress.WithPath: %q is not a path such as /shop or /shop/new: leave out queries, fragments, "+
-			"percent signs, semicolons, and segments that are empty or dots", given)
+			"percent signs, semicolons, and segments that are empty or dots", path)
 	case outside.HasPort(prefix):
 		return fmt.Errorf("ingress.WithPath: %q begins with a host and a port, whose path always leads to that host: "+
-			"leave out the colon", given)
+			"leave out the colon", path)
 	case prefix != "" && p.IsReserved(prefix):
-		return fmt.Errorf("ingress.WithPath: the ingress serves %q itself: choose another path", given)
+		return fmt.Errorf("ingress.WithPath: the ingress serves %q itself: choose another path", path)
 	}
-	host, path, err := p.parseTarget(target)
+	host, below, err := p.parseTarget(target)
 	switch {
 	case err != nil:
 		return fmt.Errorf("ingress.WithPath: %q leads to %q, which is not the address of a service on an open port, such "+
-			"as https://shop.example:%d/api: %w", given, withoutUser(target), append(slices.Clone(p.open), 443)[0], err)
-	case at >= 0 && p.All[at].Host == host && p.All[at].Path == path:
-		return fmt.Errorf("ingress.WithPath: %q is there twice: name it once", given)
+			"as https://shop.example:%d/api: %w", path, withoutUser(target), append(slices.Clone(p.open), 443)[0], err)
+	case at >= 0 && p.All[at].Host == host && p.All[at].Path == below:
+		return fmt.Errorf("ingress.WithPath: %q is there twice: name it once", path)
 	case at >= 0:
-		return fmt.Errorf("ingress.WithPath: %q leads to two services: name it once", given)
+		return fmt.Errorf("ingress.WithPath: %q leads to two services: name it once", path)
 	}
-	p.All = append(p.All, &outside.PublicPath{Prefix: prefix, Host: host, Path: path})
+	p.All = append(p.All, &outside.PublicPath{Prefix: prefix, Host: host, Path: below})
 	return nil
 }
 

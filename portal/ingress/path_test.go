@@ -709,11 +709,11 @@ func FuzzPath(f *testing.F) {
 		"/.well-known/shop": "https://shop.example:443/.well-known/shop",
 	}
 	f.Fuzz(func(t *testing.T, target string) {
-		asked, err := url.ParseRequestURI(target)
-		if err != nil || !strings.HasPrefix(asked.Path, "/") {
+		parsed, err := url.ParseRequestURI(target)
+		if err != nil || !strings.HasPrefix(parsed.Path, "/") {
 			return
 		}
-		sent := outside.SentPath(asked)
+		sent := outside.SentPath(parsed)
 		to, public, err := ingress.AddressOf(entrance, sent)
 		if err != nil {
 			return

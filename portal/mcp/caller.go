@@ -99,10 +99,10 @@ func (d *portalDocument[T]) look(ctx context.Context) (T, error) {
 	if err != nil {
 		return none, err
 	}
-	made, err := d.read(body)
+	value, err := d.read(body)
 	if err != nil {
 		return none, fmt.Errorf("%s of the portal: %w", d.path, err)
 	}
-	d.tag, d.latest = response.Header.Get("ETag"), made
-	return made, nil
+	d.tag, d.latest = response.Header.Get("ETag"), value
+	return value, nil
 }

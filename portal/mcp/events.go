@@ -114,7 +114,7 @@ func parsePlace(uri string) (*place, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%.200q is no URI", uri)
 	}
-	asked, err := url.ParseQuery(at.RawQuery)
+	parameters, err := url.ParseQuery(at.RawQuery)
 	if err != nil {
 		return nil, fmt.Errorf("the query of %.200q cannot be read: %w", uri, err)
 	}
@@ -123,11 +123,11 @@ func parsePlace(uri string) (*place, error) {
 	if plain != eventAddress(p.publisher, p.event) || subject.CheckHost(p.publisher) != nil {
 		return nil, fmt.Errorf("%.200q names no event: write %s", uri, eventAddress("<host>", "<event>"))
 	}
-	for _, name := range slices.Sorted(maps.Keys(asked)) {
-		if len(asked[name]) > 1 {
+	for _, name := range slices.Sorted(maps.Keys(parameters)) {
+		if len(parameters[name]) > 1 {
 			return nil, fmt.Errorf("%.80q is in the query twice", name)
 		}
-		if err := p.set(name, asked.Get(name)); err != nil {
+		if err := p.set(name, parameters.Get(name)); err != nil {
 			return nil, err
 		}
 	}

@@ -90,15 +90,15 @@ func (t *tools) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	asked := &asking{r.Context(), make(chan struct{}, callsAtOnce)}
-	t.sdk.ServeHTTP(private, r.WithContext(context.WithValue(r.Context(), requestKey{}, asked)))
+	post := &postRequest{r.Context(), make(chan struct{}, callsAtOnce)}
+	t.sdk.ServeHTTP(private, r.WithContext(context.WithValue(r.Context(), requestKey{}, post)))
 }
 
 // callsAtOnce is how many calls of one request run at a time: a batch of an old version may have thousands.
 const callsAtOnce = 16
 
-// asking is a request of the protocol.
-type asking struct {
+// postRequest is a request of the protocol.
+type postRequest struct {
 	context.Context // of the HTTP request
 
 	calls chan struct{} // has one for each call that runs
@@ -132,14 +132,14 @@ func (p *privateWriter) Unwrap() http.ResponseWriter { return p.ResponseWriter }
 // dispatch answers what is asked about tools and events. All else is the SDK's.
 func (t *tools) dispatch(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, request sdk.Request) (sdk.Result, error) {
-		if asked, ok := ctx.Value(requestKey{}).(*asking); ok {
+		if post, ok := ctx.Value(requestKey{}).(*postRequest); ok {
 			var cancel context.CancelFunc
 			ctx, cancel = context.WithCancel(ctx)
 			defer cancel()
-			defer context.AfterFunc(asked, cancel)()
+			defer context.AfterFunc(post, cancel)()
 			select {
-			case asked.calls <- struct{}{}:
-				defer func() { <-asked.calls }()
+			case post.calls <- struct{}{}:
+				defer func() { <-post.calls }()
 			case <-ctx.Done():
 				return nil, ctx.Err()
 			}
@@ -181,8 +181,8 @@ func (t *tools) offers(method string) bool {
 // complete says that a result asks nothing of the client, as clients since 2026-07-28 expect. The SDK says it only of
 // the results of its own handlers, in a field that nothing but JSON reaches.
 func complete(session *sdk.ServerSession, result sdk.Result) sdk.Result {
-	asked := session.InitializeParams()
-	if asked != nil && asked.ProtocolVersion < "2026-07-28" {
+	client := session.InitializeParams()
+	if client != nil && client.ProtocolVersion < "2026-07-28" {
 		return result
 	}
 	const complete = `{"resultType":"complete"}`

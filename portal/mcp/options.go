@@ -80,8 +80,8 @@ func newConfig(options []Option) (*config, error) {
 		}
 		option.apply(c)
 	}
-	return c, errors.Join(c.functions.Check("mcp.WithFunctions", "functions", "payments.example/pay"), c.events.Check("mcp.WithEvents", "events", "orders.example/on-ordered"),
-		c.checkLimits())
+	return c, errors.Join(c.functions.Check("mcp.WithFunctions", "functions", "payments.example/pay"),
+		c.events.Check("mcp.WithEvents", "events", "orders.example/on-ordered"), c.checkLimits())
 }
 
 func (c *config) checkLimits() error {

@@ -12,8 +12,8 @@ import (
 // "*" for all of the bus.
 type Chosen []string
 
-// Check returns an error for what names nothing; nil, as without the option, is none. The option and the kind of what is chosen are for the error, and so is
-// an example, "payments.example/pay".
+// Check returns an error for what names nothing; nil, as without the option, is none. The option and the kind of what
+// is chosen are for the error, and so is an example, "payments.example/pay".
 func (c Chosen) Check(option, kind, example string) error {
 	host, _, _ := strings.Cut(example, "/")
 	if c != nil && len(c) == 0 {

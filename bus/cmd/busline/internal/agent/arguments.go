@@ -24,27 +24,27 @@ type commandLine struct {
 // parse makes a command line of the arguments of a call. Operands are behind two dashes, and values are in one word
 // with their flag, so that neither becomes another flag.
 func (t *tool) parse(raw json.RawMessage) (*commandLine, error) {
-	var given map[string]json.RawMessage
+	var values map[string]json.RawMessage
 	if len(raw) > 0 {
-		if err := json.Unmarshal(raw, &given); err != nil {
+		if err := json.Unmarshal(raw, &values); err != nil {
 			return nil, fmt.Errorf("the arguments are not a JSON object: %w", err)
 		}
 	}
 	line := &commandLine{words: slices.Clone(t.path), limit: defaultSeconds * time.Second}
 	var behind []string
-	for _, name := range slices.Sorted(maps.Keys(given)) {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
 		var err error
 		switch flag := t.flags[name]; {
-		case string(bytes.TrimSpace(given[name])) == "null": // is absent
+		case string(bytes.TrimSpace(values[name])) == "null": // is absent
 		case name == secondsName:
-			line.limit, err = parseSeconds(given[name])
+			line.limit, err = parseSeconds(values[name])
 		case name == operandsName && !t.operands.takesNone():
-			behind, err = parseOperands(given[name])
+			behind, err = parseOperands(values[name])
 		case flag == nil:
 			return nil, t.noArgument(name)
 		default:
 			var words []string
-			words, err = parseFlag(flag, given[name])
+			words, err = parseFlag(flag, values[name])
 			line.words = append(line.words, words...)
 		}
 		if err != nil {

@@ -36,7 +36,7 @@ after the argument seconds: 10, or at most 60.`,
 			s.environment.ReadOnly = !write
 			c.InheritedFlags().VisitAll(func(flag *pflag.Flag) {
 				if flag.Changed {
-					s.given = append(s.given, "--"+flag.Name+"="+flag.Value.String())
+					s.globalFlags = append(s.globalFlags, "--"+flag.Name+"="+flag.Value.String())
 				}
 			})
 			return s.serve(c.Context())
@@ -49,7 +49,7 @@ after the argument seconds: 10, or at most 60.`,
 // server serves tools.
 type server struct {
 	environment cli.Environment // of the process
-	given       []string        // flags that hold for all tools: "--plane=dev"
+	globalFlags []string        // flags that hold for all tools: "--plane=dev"
 	tools       []*tool         // those that are listed
 }
 
@@ -66,16 +66,16 @@ func (s *server) serve(ctx context.Context) error {
 		}, Capabilities: &sdk.ServerCapabilities{Tools: new(sdk.ToolCapabilities)},
 	})
 	for _, each := range s.tools {
-		served.AddTool(each.definition, func(asked context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-			asked, cancel := context.WithCancel(asked)
+		served.AddTool(each.definition, func(call context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+			call, cancel := context.WithCancel(call)
 			defer cancel()
 			defer context.AfterFunc(ctx, cancel)() // running tools end with the server
-			return s.call(asked, each, r.Params.Arguments), nil
+			return s.call(call, each, r.Params.Arguments), nil
 		})
 	}
 	served.AddReceivingMiddleware(s.explain)
 	err := served.Run(ctx, &sdk.IOTransport{Reader: lines, Writer: lines})
-	if lines.ended.Load() { // and so may have whoever reads
+	if lines.ended.Load() { // and the output may be closed, too
 		return nil
 	}
 	return err

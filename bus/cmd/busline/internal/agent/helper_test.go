@@ -74,9 +74,9 @@ type arguments = map[string]any
 func operands(words ...string) arguments { return arguments{"operands": words} }
 
 // call calls a tool, and returns what it says.
-func (e *editor) call(name string, given arguments) (text string, failed bool) {
+func (e *editor) call(name string, args arguments) (text string, failed bool) {
 	e.t.Helper()
-	result, err := e.CallTool(e.t.Context(), &sdk.CallToolParams{Name: name, Arguments: given})
+	result, err := e.CallTool(e.t.Context(), &sdk.CallToolParams{Name: name, Arguments: args})
 	require.NoError(e.t, err)
 	var said []string
 	for _, each := range result.Content {
@@ -86,17 +86,17 @@ func (e *editor) call(name string, given arguments) (text string, failed bool) {
 }
 
 // says calls a tool, and fails the test unless it succeeds and says this.
-func (e *editor) says(want, name string, given arguments) {
+func (e *editor) says(want, name string, args arguments) {
 	e.t.Helper()
-	text, failed := e.call(name, given)
+	text, failed := e.call(name, args)
 	assert.False(e.t, failed, text)
 	assert.Contains(e.t, text, want, name)
 }
 
 // refuses calls a tool, and fails the test unless it fails with this.
-func (e *editor) refuses(want, name string, given arguments) {
+func (e *editor) refuses(want, name string, args arguments) {
 	e.t.Helper()
-	text, failed := e.call(name, given)
+	text, failed := e.call(name, args)
 	assert.True(e.t, failed, text)
 	assert.Contains(e.t, text, want, name)
 }

@@ -20,7 +20,7 @@ const mostOutput = 256 << 10
 
 // run runs a command line, and returns what it has printed.
 func (s *server) run(ctx context.Context, of *tool, line *commandLine) *sdk.CallToolResult {
-	asked := ctx
+	call := ctx
 	ctx, interrupt := context.WithCancel(ctx)
 	defer interrupt()
 	defer time.AfterFunc(line.limit, interrupt).Stop() // no deadline, which calls would take for theirs
@@ -30,7 +30,7 @@ func (s *server) run(ctx context.Context, of *tool, line *commandLine) *sdk.Call
 	environment.StdinTerminal, environment.StdoutTerminal, environment.StderrTerminal = false, false, false
 	// The time of a call ends before that of the tool, so that the error tells who did not answer.
 	ofCall := "--timeout=" + (line.limit * 9 / 10).String()
-	status := cli.Run(ctx, environment, slices.Concat([]string{ofCall}, s.given, line.words))
+	status := cli.Run(ctx, environment, slices.Concat([]string{ofCall}, s.globalFlags, line.words))
 	result := new(sdk.CallToolResult)
 	say := func(text string) {
 		if text != "" {
@@ -42,7 +42,7 @@ func (s *server) run(ctx context.Context, of *tool, line *commandLine) *sdk.Call
 	switch {
 	case stdout.isCut() && (status == cli.PipeClosed || status == 0):
 		say(fmt.Sprintf("The output is cut after %d bytes: ask for less, as with a host, a path or a limit.", mostOutput))
-	case asked.Err() != nil:
+	case call.Err() != nil:
 		result.IsError = true
 		say("It was cancelled.")
 	case status == cli.Interrupted && (of.endless || stdout.Len() > 0):

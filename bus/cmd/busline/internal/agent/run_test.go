@@ -39,7 +39,7 @@ func TestCall_ReadOnly(t *testing.T) {
 	e.says("HTTP/1.1 200 OK", "call", arguments{"operands": []string{"products.example/products"}, "method": "HEAD",
 		"include": true})
 	e.says(`{"receipts":[]}`, "call", operands("payments.example/receipts"))
-	for _, given := range []arguments{
+	for _, args := range []arguments{
 		operands("payments.example/pay", "cents=1", "currency=EUR", "by.code=A"),
 		operands("products.example/products", "name=Tea", "price=4.5"),
 		{"operands": []string{"products.example/products/1"}, "method": "DELETE"},
@@ -51,7 +51,7 @@ func TestCall_ReadOnly(t *testing.T) {
 		operands("https://all:888/bye", "{}"),
 		{"operands": []string{"trouble.example:888/publish/on-x", "{}"}, "method": "POST"},
 	} {
-		e.refuses(withWrite, "call", given)
+		e.refuses(withWrite, "call", args)
 	}
 }
 

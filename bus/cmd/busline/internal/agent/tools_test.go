@@ -100,9 +100,9 @@ func TestTools_Unknown(t *testing.T) {
 		assert.ErrorContains(t, err, want)
 	}
 	for _, row := range []struct {
-		tool  string
-		given arguments
-		want  string
+		tool string
+		args arguments
+		want string
 	}{
 		{"ls", arguments{"wach": true}, `ls has no argument "wach", it takes every, json, watch, seconds, operands; ` +
 			"did you mean watch?"},
@@ -121,6 +121,6 @@ func TestTools_Unknown(t *testing.T) {
 		{"ls", arguments{"seconds": nil, "watch": nil, "operands": nil}, "no instance is on plane"},
 		{"describe", nil, "name a host, as in: busline describe calculator.example"},
 	} {
-		e.refuses(row.want, row.tool, row.given)
+		e.refuses(row.want, row.tool, row.args)
 	}
 }
