@@ -8,9 +8,11 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/busline/busline/bus/claims"
 	"github.com/busline/busline/bus/internal/callctx"
+	"github.com/busline/busline/bus/internal/proof"
 	"github.com/busline/busline/bus/internal/testcaller"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
@@ -99,7 +101,14 @@ func (c *Conn) verify(ctx context.Context, token string) (claims.Claims, error) 
 func checkClaims(e *endpoint) Interceptor {
 	return func(next CallFunc) CallFunc {
 		return func(ctx context.Context, x *Exchange) error {
-			if err := x.in.conn.authorize(&x.in.Handler, e); err != nil {
+			h := &x.in.Handler
+			if len(e.callers) > 0 {
+				if err := x.in.conn.callers.check(h, h.Request, h.Called, e, x.began); err != nil {
+					return err
+				}
+				h.Proven.Store(true)
+			}
+			if err := x.in.conn.authorize(h, e); err != nil {
 				return err
 			}
 			x.in.Authorized()
@@ -154,12 +163,113 @@ func (c *Conn) passesTokensOn() bool {
 	return true
 }
 
-// noteRequired notes that an endpoint requires claims, and warns if no caller can have any.
+// noteRequired notes that an endpoint requires claims, and warns if no caller can have any, or can be proven.
 func (c *Conn) noteRequired(endpoints []*endpoint) {
+	c.warnOfMissingServiceKeys(endpoints)
 	if first := slices.IndexFunc(endpoints, func(e *endpoint) bool { return e.secured }); first >= 0 {
 		c.tokens.asks.Store(true)
 		c.warnOfMissingKeys(endpoints[first].Name)
 	}
+}
+
+// callers is how a connection proves who it is, and verifies who calls.
+type callers struct {
+	prover   *proof.Prover   // nil proves nothing
+	verifier *proof.Verifier // nil verifies nothing
+	warned   atomic.Bool     // that there is no verifier was logged
+}
+
+// openCallers reads the service key and the key set of services. It needs no broker.
+func (c *connectConfig) openCallers(ctx context.Context, host, id string) (*callers, error) {
+	opened := new(callers)
+	var err error
+	if c.serviceKey != "" {
+		if opened.prover, err = proof.NewProver(c.serviceKey, host, id, c.plane); err != nil {
+			return nil, err
+		}
+	}
+	if c.serviceKeySet != "" {
+		logger := c.loggerOf(host, id).With().Str("variable", "BUS_SERVICE_JWKS").Logger()
+		if opened.verifier, err = proof.Open(ctx, c.serviceKeySet, id, c.plane, logger); err != nil {
+			return nil, fmt.Errorf("BUS_SERVICE_JWKS or bus.WithServiceKeySet: %w", err)
+		}
+	}
+	return opened, nil
+}
+
+// close closes the verifier, after the last handler has returned.
+func (c *callers) close() {
+	if c.verifier != nil {
+		c.verifier.Close()
+	}
+}
+
+// prove sets the proof of a call, as actFor sets its actor. Requests of the framework on its own port have none.
+func (c *callers) prove(call *clientCall, now time.Time) (err error) {
+	call.CallerProof = ""
+	if c.prover == nil || call.Address.Port == subject.ControlPort {
+		return nil
+	}
+	if call.CallerProof, err = c.prover.For(call.Address.Host, call.Address.Port, now); err != nil {
+		return notRun(http.StatusInternalServerError, err, "the service key cannot sign: %s", err)
+	}
+	return nil
+}
+
+// proves reports whether the caller of a request is proven. It verifies that once.
+func (c *callers) proves(h *callctx.Handler) bool {
+	if h.Request.CallerProof == "" || c.verifier == nil || h.Proven.Load() {
+		return h.Proven.Load()
+	}
+	if c.verifier.Verify(h, h.Request, h.Called, h.Port, time.Now()) != nil {
+		return false
+	}
+	h.Proven.Store(true)
+	return true
+}
+
+// check rejects a request to a host for an endpoint that requires callers, unless it comes from one of them.
+func (c *callers) check(ctx context.Context, request *wire.Request, called string, e *endpoint, now time.Time) error {
+	if err := c.missing(request, e); err != nil || len(e.callers) == 0 {
+		return err
+	}
+	if c.verifier == nil {
+		return unproven(&proof.Error{Detail: "it cannot be verified, because the service has no key set"})
+	}
+	if err := c.verifier.Verify(ctx, request, called, e.Port, now); err != nil {
+		return unproven(err)
+	}
+	if !subject.IsCaller(request.FromHost, e.callers) {
+		return notRun(http.StatusForbidden, nil, "the service %s is not among those that may call here", request.FromHost)
+	}
+	return nil
+}
+
+func unproven(err error) error { return notRun(http.StatusUnauthorized, err, "%s", err) }
+
+// missing rejects a request without a proof for an endpoint that requires callers.
+func (c *callers) missing(request *wire.Request, e *endpoint) error {
+	switch {
+	case request.CallerProof != "" || len(e.callers) == 0:
+		return nil
+	case c.verifier == nil:
+		return notRun(http.StatusForbidden, nil, "only some services may call here, and this service cannot verify which "+
+			"one calls, as it has no key set: see BUS_SERVICE_JWKS")
+	default:
+		return notRun(http.StatusForbidden, nil, "only some services may call here, and the caller does not prove which one "+
+			"it is: it needs a key, see BUS_SERVICE_KEY")
+	}
+}
+
+// warnOfMissingServiceKeys warns once if one of the endpoints requires callers and none can be proven.
+func (c *Conn) warnOfMissingServiceKeys(endpoints []*endpoint) {
+	first := slices.IndexFunc(endpoints, func(e *endpoint) bool { return len(e.callers) > 0 })
+	if first < 0 || c.callers.verifier != nil || c.callers.warned.Swap(true) {
+		return
+	}
+	c.log(c.logger.Warn().Str("endpoint", endpoints[first].Name),
+		"this connection has no key set of services, so every call of an endpoint that requires callers is refused; "+
+			"set BUS_SERVICE_JWKS, or use bus.WithServiceKeySet")
 }
 
 // howToSendToken returns a hint on how to send a token: for a caller on the bus if the request has the field
@@ -206,7 +316,7 @@ func (c *Conn) warnOfMissingKeys(endpoint string) {
 }
 
 // actFor sets the token of the actor of a request. Requests of the framework on its own port have no actor, except
-// those that concern events.
+// those that concern events and traces.
 func actFor(ctx context.Context, request *clientCall) error {
 	token := ActorOf(ctx)
 	if token == "" || request.Address.Port == subject.ControlPort && !takesActor(request.Address.Path) {
@@ -232,18 +342,21 @@ var errClaims = errors.New("the claims of the token do not give access")
 func (e *Error) addChallenge(fields *wire.Header) {
 	const name = "WWW-Authenticate"
 	invalid, isInvalid := errors.AsType[*claims.Error](e.cause)
+	unproven, isUnproven := errors.AsType[*proof.Error](e.cause)
 	switch {
+	case e.Status == http.StatusUnauthorized && isUnproven:
+		fields.Add(name, challenge(wire.HeaderCallerProof, "invalid_token", unproven.Detail))
 	case e.Status == http.StatusUnauthorized && isInvalid:
-		fields.Add(name, challenge("invalid_token", invalid.Detail))
+		fields.Add(name, challenge("Bearer", "invalid_token", invalid.Detail))
 	case e.Status == http.StatusUnauthorized: // a challenge is required (RFC 9110, 15.5.2)
 		fields.Add(name, "Bearer")
 	case e.Status == http.StatusForbidden && errors.Is(e.cause, errClaims):
-		fields.Add(name, challenge("insufficient_scope", errClaims.Error()))
+		fields.Add(name, challenge("Bearer", "insufficient_scope", errClaims.Error()))
 	}
 }
 
-func challenge(code, description string) string {
-	return `Bearer error="` + code + `", error_description="` + strings.Map(describing, description) + `"`
+func challenge(scheme, code, description string) string {
+	return scheme + ` error="` + code + `", error_description="` + strings.Map(describing, description) + `"`
 }
 
 // describing replaces a character that error_description may not contain.

@@ -65,6 +65,16 @@ func (framework) Twin(ctx context.Context, exchange any) feature.Twin {
 	return newTwin(ctx, x)
 }
 
+func (framework) Recording(newRecorder func() (feature.Recorder, error)) any {
+	return ConnectOption(func(c *connectConfig) {
+		recorder, err := newRecorder()
+		if err != nil {
+			c.errs = append(c.errs, err)
+		}
+		c.recorder = recorder
+	})
+}
+
 // bridge implements [feature.Conn].
 type bridge struct{ conn *Conn }
 
@@ -74,6 +84,7 @@ func (b bridge) Extension(name string, open func() feature.Extension) feature.Ex
 
 func (b bridge) Base() context.Context  { return b.conn.life.base }
 func (b bridge) IsClosing() bool        { return b.conn.isClosing() }
+func (b bridge) VerifiesTokens() bool   { return b.conn.tokens.verifier != nil }
 func (b bridge) IsStrict() bool         { return b.conn.config.strict }
 func (b bridge) Shared() *sync.Map      { return b.conn.config.shared }
 func (b bridge) Description() string    { return b.conn.config.description }
@@ -194,6 +205,7 @@ func (b bridge) InstallControls(ctx context.Context, controls []feature.Control)
 		config.port, config.hidden = subject.ControlPort, true
 		config.queue, config.bodyLimit = !each.NoQueue, functionBodyLimit
 		control := newEndpoint(config, mapped.Name, mapped)
+		control.onAll, control.addressed = each.OnAll, each.OnAll
 		control.run = func(ctx context.Context, in *serverCall) (*wire.Response, error) {
 			return in.serveWeb(ctx, each.Serve)
 		}
@@ -244,7 +256,7 @@ func (h handlers) Settings() []feature.Settings {
 }
 
 func (c *endpointConfig) settings() feature.Settings {
-	return feature.Settings{Port: c.port, Queue: c.queue, Secured: c.secured}
+	return feature.Settings{Port: c.port, Queue: c.queue, Secured: c.secured, Limited: len(c.callers) > 0}
 }
 
 func (h handlers) Routes() restmap.Options { return h.config.routing() }

@@ -112,6 +112,7 @@ type clientCall struct {
 	unwritable bool         // the given arguments cannot be written, and so were refused
 	reusable   bool         // once it is answered, only the maker of the call refers to it
 	left       bool         // some attempt at the call was begun
+	attempts   int          // that were begun
 	ran        bool         // an earlier attempt may have reached a handler
 
 	seen   Exchange                    // the call as interceptors see it

@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -93,12 +94,26 @@ func (c *Conn) leave(ctx context.Context, x *Exchange) error {
 	call.closeStream()
 	call.ran = call.ran || again && x.mayHaveRun()
 	call.left, call.NotServed = true, false
-	if err := actFor(ctx, call); err != nil {
+	call.attempts++
+	now := x.began
+	if again {
+		now = time.Now()
+		c.nameTrace(x)
+	}
+	if err := cmp.Or(actFor(ctx, call), c.callers.prove(call, now)); err != nil {
 		return err
 	}
 	x.Response, call.latest.err = c.carry(ctx, call, again)
 	call.latest.response = x.Response
 	return x.doubt(call.latest.err)
+}
+
+// nameTrace has the request of a call name its trace, if calls are remembered: further attempts have message ids of
+// their own.
+func (c *Conn) nameTrace(x *Exchange) {
+	if recorder := c.recorder(x); recorder != nil {
+		recorder.NameTrace(x)
+	}
 }
 
 // carry sends a call, and returns an *[Error] when it gets no response.
@@ -123,7 +138,7 @@ func (c *Conn) carry(ctx context.Context, call *clientCall, again bool) (respons
 	}
 	failed := asError(err)
 	if failed.TraceID == "" && call.carry == nil {
-		failed.TraceID = traceIDOf(sent.Header)
+		failed.TraceID = call.seen.TraceID()
 	}
 	return nil, failed
 }
@@ -160,11 +175,12 @@ func newTwin(ctx context.Context, x *Exchange) *twin {
 		t.seen.Request, t.seen.Response = &request, nil
 		return t
 	}
+	x.conn.nameTrace(x)
 	t := unused[twin](&x.conn.shared.spare.twins)
 	t.first, t.seen, t.call, t.ends = x, *x, *x.out, time.Now().Add(callctx.Budget(ctx))
 	t.call.Values, t.call.Header = &t.call, slices.Clip(t.call.Header)
 	t.call.ran = t.call.ran || t.call.left && x.mayHaveRun()
-	t.call.left, t.call.latest = false, ended{}
+	t.call.left, t.call.attempts, t.call.latest = false, 0, ended{}
 	t.seen.out, t.seen.Request, t.seen.Response = &t.call, &t.call.Request, nil
 	x.out.Takers = &t.takers
 	return t
@@ -207,7 +223,7 @@ func (t *twin) Settle(first, second error, isSecond bool) error {
 	if isSecond {
 		out.latest, out.NotServed, out.MsgID, out.local = t.call.latest, t.call.NotServed, t.call.MsgID, nil
 	}
-	out.left = out.left || t.call.left
+	out.left, out.attempts = out.left || t.call.left, out.attempts+t.call.attempts
 	return x.doubt(err)
 }
 

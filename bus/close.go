@@ -86,11 +86,10 @@ func (c *Conn) drain(ctx context.Context) error {
 	c.shared.services.Leave(microService{c})
 	c.shared.local.remove(c)
 	c.telemetry.tap.close()
-	if arrived := c.server.Arrived(); arrived != nil { // requests that are streams, of which parts are still to come
-		own := subject.Instance(c.plane, c.host, c.id)
-		c.session.Drain(ctx, func(each *natsconn.Subscription) bool { return each.Subject != own })
-		await(ctx, arrived)
-	}
+	own := subject.Instance(c.plane, c.host, c.id) // brings the parts of requests that have begun
+	c.session.Drain(ctx, func(each *natsconn.Subscription) bool { return each.Subject != own })
+	c.broker.Barrier(ctx)
+	await(ctx, c.server.StopStreams())
 	c.session.Drain(ctx, func(*natsconn.Subscription) bool { return true })
 	c.broker.Barrier(ctx)
 	c.server.StopWaiting()

@@ -2,6 +2,7 @@ package bus
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -46,11 +47,15 @@ type connectConfig struct {
 	jetStreamDomain string           // "" for that of the broker
 	verifier        *claims.Verifier // of tokens; nil: the one of claimsConfig
 	claimsConfig    claims.Config    // from the environment
+	serviceKey      string           // a file; "" for none
+	serviceKeySet   string           // a file or a URL; "" for none
 	logger          *zerolog.Logger
 	slog            *slog.Logger // what logger writes to; nil: logger is not backed by slog
 	observers       []Interceptor
 	interceptors    []Interceptor
-	bodies          bool // interceptors see bodies
+	recorder        feature.Recorder            // of calls; nil for none
+	bodies          bool                        // interceptors see bodies
+	readiness       func(context.Context) error // nil: the instance is ready
 	broker          natsconn.Config
 	urlGiven        bool    // URL was set by an option
 	testBroker      bool    // the provider is the broker of a test
@@ -100,6 +105,7 @@ func environmentConfig() *connectConfig {
 		claimsConfig: claims.Config{
 			KeySet: os.Getenv("BUS_JWKS"), Issuer: os.Getenv("BUS_JWT_ISSUER"), Audience: os.Getenv("BUS_JWT_AUDIENCE"),
 		},
+		serviceKey: os.Getenv("BUS_SERVICE_KEY"), serviceKeySet: os.Getenv("BUS_SERVICE_JWKS"),
 		broker: natsconn.Config{
 			URL:            cmp.Or(os.Getenv("BUS_NATS_URL"), nats.DefaultURL),
 			Credentials:    os.Getenv("BUS_NATS_CREDS"),
@@ -231,11 +237,11 @@ type ConnectOption func(*connectConfig)
 //
 //nolint:gochecknoglobals // a constant
 var variables = []string{
-	"BUS_BASE_URL", "BUS_EVENT_OPERATORS", "BUS_HTTP_ADDR", "BUS_JWKS", "BUS_JWT_AUDIENCE", "BUS_JWT_ISSUER",
-	"BUS_LOG_FORMAT", "BUS_LOG_LEVEL",
+	"BUS_BASE_URL", "BUS_OPERATORS", "BUS_HTTP_ADDR", "BUS_JWKS", "BUS_JWT_AUDIENCE", "BUS_JWT_ISSUER",
+	"BUS_LOGIN_CLIENT_ID", "BUS_LOGIN_ISSUER", "BUS_LOG_FORMAT", "BUS_LOG_LEVEL",
 	"BUS_NATS_CA", "BUS_NATS_CERT", "BUS_NATS_CREDS", "BUS_NATS_KEY", "BUS_NATS_NKEY", "BUS_NATS_PASSWORD",
-	"BUS_NATS_TOKEN", "BUS_NATS_URL",
-	"BUS_NATS_USER", "BUS_PLANE", "BUS_SHORT_CIRCUIT", "BUS_TOKEN",
+	"BUS_NATS_TOKEN", "BUS_NATS_URL", "BUS_TRACE_LINK",
+	"BUS_NATS_USER", "BUS_PLANE", "BUS_SERVICE_JWKS", "BUS_SERVICE_KEY", "BUS_SHORT_CIRCUIT", "BUS_TOKEN",
 }
 
 // warnedVariables are those of which a log has a warning: one for each process.

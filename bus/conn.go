@@ -30,6 +30,8 @@ type Conn struct {
 	logger zerolog.Logger
 	tokens tokens
 
+	callers *callers
+
 	shared  *shared
 	broker  *natsconn.Conn    // of shared
 	session *natsconn.Session // our subscriptions
@@ -42,6 +44,7 @@ type Conn struct {
 	others     otherInstances
 	telemetry  telemetry
 	registry   registry
+	readiness  readiness
 	extensions feature.Extensions
 	life       lifetime
 }
@@ -84,21 +87,32 @@ func Connect(ctx context.Context, host string, options ...ConnectOption) (*Conn,
 	if err != nil {
 		return nil, fmt.Errorf("connect %s: %w", host, err)
 	}
-	shared, err := acquireShared(ctx, id+"."+host, config)
+	callers, err := config.openCallers(ctx, host, id)
 	if err != nil {
 		own.Close()
 		return nil, fmt.Errorf("connect %s: %w", host, err)
 	}
+	shared, err := acquireShared(ctx, id+"."+host, config)
+	if err != nil {
+		own.Close()
+		callers.close()
+		return nil, fmt.Errorf("connect %s: %w", host, err)
+	}
 	conn := newConn(host, id, shared, config)
+	conn.callers = callers
 	conn.tokens.own, conn.tokens.verifier = own, cmp.Or(config.verifier, own)
 	conn.plans.calling, err = conn.clientChain()
 	if err == nil {
 		err = conn.open(ctx)
 	}
+	if err == nil && config.recorder != nil {
+		err = config.recorder.Open(ctx, conn)
+	}
 	if err != nil {
 		conn.abandon()
 		return nil, fmt.Errorf("connect %s: %w", host, err)
 	}
+	conn.openReadiness(ctx)
 	return conn, nil
 }
 
@@ -229,27 +243,6 @@ func (c *Conn) drop(subject string, why error) {
 	c.log(c.limitedLine(zerolog.WarnLevel, why.Error()).Str("subject", subject).Err(why), "message dropped")
 }
 
-// healthWait is how long Healthy waits for the broker client, which can be held up by a write.
-const healthWait = 100 * time.Millisecond
-
-// Healthy reports whether the connection can do its work: the broker can be reached and accepts messages, it has denied
-// none of the connection's subscriptions that it needs (see [Conn.Restrictions]), and no message was thrown away in the
-// last 10 s because this process did not take it in fast enough (see SlowConsumerDropped of [Stats]). It is meant for
-// readiness probes; each cause is logged. It returns within 100 ms, and is safe for concurrent use.
-func (c *Conn) Healthy() bool {
-	healthy := make(chan bool, 1)
-	go func() {
-		_, dropping := c.session.Dropped()
-		healthy <- !dropping && !c.broker.IsStalled() && c.Connected() && !c.session.Denied()
-	}()
-	select {
-	case result := <-healthy:
-		return result
-	case <-time.After(healthWait):
-		return false
-	}
-}
-
 // Restrictions returns what the broker's permissions turn off, one sentence each: being found by discovery, hearing
 // which instances come and go, telling others so, being shown by nats micro. Calls and endpoints work without these,
 // and the connection is healthy. Each is logged once. Nil: nothing is off, as far as is known. It is safe for
@@ -335,6 +328,7 @@ func (c *Conn) abandon() {
 	c.others.differing.end()
 	c.telemetry.tap.close()
 	c.closeVerifier()
+	c.callers.close()
 	c.server.StopWaiting()
 	c.shared.local.forget(c)
 	c.shared.services.Leave(microService{c})
@@ -344,3 +338,11 @@ func (c *Conn) abandon() {
 
 // isListed reports whether a connection answers the protocol, where it is allowed to.
 func (c *Conn) isListed() bool { return !c.config.unlisted && len(c.registry.all()) > 0 }
+
+// recorder returns the recorder of a call, nil for none.
+func (c *Conn) recorder(x *Exchange) feature.Recorder {
+	if x.Port == subject.ControlPort {
+		return nil
+	}
+	return c.config.recorder
+}

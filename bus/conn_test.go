@@ -210,7 +210,7 @@ func TestHealth_CountsOverflow(t *testing.T) {
 		answer := wire.AppendResponse(nil, &wire.Response{Status: 202, OpCode: kit.Ack, FromHost: "evil.example",
 			FromID: kit.ScriptedID, MsgID: "m1"})
 		raw := kit.RawClient(t, b.World)
-		assert.True(t, conn.Healthy(), "not healthy at first")
+		require.NoError(t, conn.Health(), "not healthy at first")
 		assert.Zero(t, conn.Stats().SlowConsumerDropped)
 		for episode := range 2 {
 			release := bus.HoldResponses(conn)
@@ -226,11 +226,11 @@ func TestHealth_CountsOverflow(t *testing.T) {
 				t.Errorf("%d messages of %d were thrown away", lost, 100*rounds)
 			}
 			time.Sleep(9 * time.Second)
-			if conn.Healthy() {
+			if conn.Health() == nil {
 				t.Error("healthy, so soon")
 			}
 			time.Sleep(2 * time.Second)
-			if !conn.Healthy() {
+			if conn.Health() != nil {
 				t.Error("not healthy again")
 			}
 			if told := log.Count("are thrown away"); told != episode+1 {
@@ -239,7 +239,7 @@ func TestHealth_CountsOverflow(t *testing.T) {
 		}
 		b.Broker().Close() // so that no other connection is made in place of that one
 		conn.NATS().Close()
-		if conn.Healthy() {
+		if conn.Health() == nil {
 			t.Error("healthy without a broker connection")
 		}
 	})

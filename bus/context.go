@@ -11,22 +11,28 @@ import (
 
 // Caller identifies the sender of the request that a handler is serving.
 type Caller struct {
-	// Host and ID are the hostname and the instance ID of the caller, as stated by the caller itself; the broker's
-	// permissions limit what a service may publish.
+	// Host and ID are the hostname and the instance ID of the caller. Unless Proven is set, the caller itself states them;
+	// the broker's permissions limit what a service may publish.
 	Host, ID string
+	// Proven says that the caller has proven its Host and ID with a key of the set of [WithServiceKeySet]. It is false on
+	// a connection without such a set, and for stored events.
+	Proven bool
 	// MsgID is the Bus-Msg-Id of the request, unique to it.
 	MsgID string
 	// Depth is 1 for a call made by the service that started the chain, 2 for the next one, and so on.
 	Depth int
 }
 
-// CallerOf returns the caller of the request that ctx belongs to; false outside a handler.
+// CallerOf returns the caller of the request that ctx belongs to; false outside a handler. The first call in a handler
+// verifies the proof of the caller, if there is one, and may wait for the key set; a proof lasts for at least a minute
+// after the call was made, so a handler that runs longer asks at its beginning.
 func CallerOf(ctx context.Context) (Caller, bool) {
 	h := callctx.Of(ctx)
 	if h == nil {
 		return Caller{}, false
 	}
-	return Caller{Host: h.Request.FromHost, ID: h.Request.FromID, MsgID: h.Request.MsgID, Depth: h.Request.CallDepth}, true
+	return Caller{Host: h.Request.FromHost, ID: h.Request.FromID, Proven: servingConn(ctx).callers.proves(h),
+		MsgID: h.Request.MsgID, Depth: h.Request.CallDepth}, true
 }
 
 // RequestHeader returns the header of the request that ctx belongs to, for methods that have no *http.Request: for
@@ -68,7 +74,7 @@ func SetResponseHeader(ctx context.Context, name string, values ...string) {
 		h.SetResponseHeader(name, fields)
 	default:
 		if direct := callctx.FieldsOf(ctx).Capture(); direct != nil {
-			*direct = append(callctx.Without(wire.FromHTTP(*direct), name), fields...).HTTP()
+			*direct = append(wire.FromHTTP(*direct).Without(name), fields...).HTTP()
 		}
 	}
 }

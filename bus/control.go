@@ -21,11 +21,22 @@ import (
 // like any other struct; the context holds the connection.
 type control struct{}
 
-// Ping returns the identity of the instance: discovery is a multicast to https://all:888/ping. Instances of a host with
-// different digests have different documents.
-func (control) Ping(ctx context.Context) (host, id, version string, ports []int, digest string) {
+// identity is the answer of Ping.
+type identity struct {
+	Host    string `json:"host"`
+	ID      string `json:"id"`
+	Version string `json:"version"`
+	Ports   []int  `json:"ports"`
+	Digest  string `json:"digest"` // instances of a host with different ones have different documents
+
+	NotReady string `json:"notReady,omitempty"` // why the instance has left its queues
+}
+
+// Ping returns the identity of the instance: discovery is a multicast to https://all:888/ping.
+func (control) Ping(ctx context.Context) (httpResponseBody identity) {
 	conn := servingConn(ctx)
-	return conn.host, conn.id, conn.config.version, conn.server.Router.ServedPorts(), conn.documents.digest(conn)
+	return identity{conn.host, conn.id, conn.config.version, conn.server.Router.ServedPorts(), conn.documents.digest(conn),
+		conn.readiness.reasonText()}
 }
 
 // Traffic returns the calls that the instance has served and made so far.
@@ -54,9 +65,11 @@ type allowEndpoint struct{}
 type allowed struct {
 	Methods []string `json:"methods"` // HTTP methods under which the path is served
 	// methods under which it was served until the endpoint was withdrawn: it may come back
-	Withdrawn []string  `json:"withdrawn,omitempty"`
-	Meant     string    `json:"meant,omitempty"`  // the path that is probably meant, if the asked one is not served
-	Routes    *[]string `json:"routes,omitempty"` // of the Go method that was asked for
+	Withdrawn []string `json:"withdrawn,omitempty"`
+	// the hosts that may call under a method, where not all may
+	Callers map[string][]string `json:"callers,omitempty"`
+	Meant   string              `json:"meant,omitempty"`  // the path that is probably meant, if this one is not served
+	Routes  *[]string           `json:"routes,omitempty"` // of the Go method that was asked for
 }
 
 // Allow returns the HTTP methods under which a path is served and, if a name is given, the routes of the Go method of
@@ -65,6 +78,7 @@ func (allowEndpoint) Allow(ctx context.Context, port int, path, name string) (ht
 	conn := servingConn(ctx)
 	var answer allowed
 	answer.Methods, answer.Withdrawn = conn.server.Router.AllMethods(port, path)
+	answer.Callers = conn.callersUnder(port, path, answer.Methods)
 	if len(answer.Methods) == 0 {
 		answer.Meant = conn.registry.pathLike(port, path)
 	}
@@ -73,6 +87,25 @@ func (allowEndpoint) Allow(ctx context.Context, port int, path, name string) (ht
 		answer.Routes = &routes
 	}
 	return answer
+}
+
+// callersUnder returns the hosts that may call a path, by method, as the documents show them without a token; nil if
+// all may.
+func (c *Conn) callersUnder(port int, path string, methods []string) (limited map[string][]string) {
+	for _, method := range methods {
+		found := c.server.Router.Find(subject.Address{Port: port, Host: c.host, Method: method, Path: path})
+		if !found.IsFound() || len(found.Endpoint.Callers) == 0 {
+			continue
+		}
+		if e, _ := found.Endpoint.Value.(*endpoint); e.hidden || !e.allows(nil) {
+			continue
+		}
+		if limited == nil {
+			limited = make(map[string][]string)
+		}
+		limited[method] = found.Endpoint.Callers
+	}
+	return limited
 }
 
 // The endpoints that every connection serves are planned once: planning takes longer than the rest of Connect.
@@ -86,7 +119,7 @@ var (
 func planControl() ([]*endpoint, error) {
 	endpoints, _, err := plan(nil, control{}, newServiceConfig([]ServeOption{
 		Port(subject.ControlPort), Undocumented(), NoQueue(),
-		ParamNames("Ping", "", "host, id, version, ports, digest"), Method("Ping", HTTPMethod(http.MethodGet)),
+		ParamNames("Ping", "", "httpResponseBody"), Method("Ping", HTTPMethod(http.MethodGet)),
 		ParamNames("Traffic", "", "started, served, made"), Method("Traffic", HTTPMethod(http.MethodGet)),
 		Method("Metrics", HTTPMethod(http.MethodGet)),
 		ParamNames("Tap", "after, wait", "calls, next, missed"), Method("Tap", HTTPMethod(http.MethodGet)),
@@ -127,7 +160,7 @@ func controlled(endpoints []*endpoint) []*endpoint {
 
 // takesActor reports whether a request on port 888 carries the token of its actor.
 func takesActor(path string) bool {
-	return path == feature.AsyncAPIPath || strings.HasPrefix(path, feature.PublishPath)
+	return path == feature.AsyncAPIPath || path == feature.TracePath || strings.HasPrefix(path, feature.PublishPath)
 }
 
 // microService is a connection as the service protocol of NATS shows it.

@@ -17,6 +17,7 @@ import (
 	"github.com/busline/busline/bus/metrics"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
+	"github.com/busline/busline/reflectapi"
 	"github.com/busline/busline/restmap"
 	"github.com/busline/busline/restmap/openapi"
 )
@@ -54,14 +55,16 @@ type endpointConfig struct {
 	portSet     bool // by an option
 	queue       bool
 	hidden      bool
-	onAll       bool   // served on the host "all", by one subscription for all that is
-	addressed   bool   // served only to who addresses this instance, or all of them
-	judged      bool   // Claims or Public was used at this level: that of Serve, or of the one method or handler
-	secured     bool   // it asks for claims
-	claims      string // that satisfy this expression
-	err         error  // what is wrong with how they were used
-	bodyLimit   int    // bytes; 0: the default of its kind
-	streamLimit int64  // bytes of a body that a web endpoint reads as a stream; 0 for none
+	onAll       bool     // served on the host "all", by one subscription for all that is
+	addressed   bool     // served only to who addresses this instance, or all of them
+	judged      bool     // Claims or Public was used at this level: that of Serve, or of the one method or handler
+	secured     bool     // it asks for claims
+	claims      string   // that satisfy this expression
+	limited     bool     // RequireCallers was used at this level
+	callers     []string // the hosts that may call; nil for all
+	err         error    // what is wrong with how they were used
+	bodyLimit   int      // bytes; 0: the default of its kind
+	streamLimit int64    // bytes of a body that a web endpoint reads as a stream; 0 for none
 	timeBudget  time.Duration
 	description string
 	web         *openapi.WebDoc // nil if an option says nothing
@@ -74,6 +77,8 @@ func newEndpointConfig() endpointConfig { return endpointConfig{port: subject.Pu
 // Errors for options of claims at one level that contradict each other: only the last one would count.
 var (
 	errClaimsTwice     = errors.New(`bus.RequireClaims twice in one place: join both expressions in one, bus.RequireClaims("(…) and (…)")`)
+	errCallersTwice    = errors.New("bus.RequireCallers twice in one place: name all hosts in one")
+	errNoCallers       = errors.New(`bus.RequireCallers names no host, so no service could call: name those that may, bus.RequireCallers("orders.example")`)
 	errClaimsAndPublic = errors.New("bus.RequireClaims beside bus.AllowAnonymous in one place: leave one of them out")
 )
 
@@ -87,6 +92,22 @@ func (c *endpointConfig) judge(secured bool, claims string) {
 	}
 	c.judged, c.secured, c.claims = true, secured, claims
 }
+
+// limit sets which hosts may call.
+func (c *endpointConfig) limit(hosts []string) {
+	switch {
+	case c.limited:
+		c.err = errCallersTwice
+	case len(hosts) == 0:
+		c.err = errNoCallers
+	default:
+		c.err = cmp.Or(c.err, subject.CheckCallers(hosts))
+	}
+	c.limited, c.callers = true, hosts
+}
+
+// isGuarded reports whether not all may call.
+func (c *endpointConfig) isGuarded() bool { return c.secured || len(c.callers) > 0 }
 
 // newEndpoint makes the plan of an endpoint that nothing has been done for yet.
 func newEndpoint(config endpointConfig, name string, mapped *restmap.Endpoint) *endpoint {
@@ -104,7 +125,9 @@ func (e *endpoint) route() {
 	e.routed = &server.Endpoint{
 		Name: e.Name, Path: e.Path, Port: e.Port, Routes: e.mapped.Routes, Source: e.source, Queue: e.queue, OnAll: e.onAll,
 		Web: e.mapped.Style == restmap.Web, Streams: e.mapped.Style == restmap.Web || e.mapped.Element() != nil,
-		Group: e.group, Secured: e.secured, Claims: e.claims, BodyLimit: e.bodyLimit, TimeBudget: e.timeBudget, Value: e,
+		Framework: e.isDocument || e.Port == subject.ControlPort,
+		Group:     e.group, Secured: e.secured, Claims: e.claims, Callers: e.callers, BodyLimit: e.bodyLimit,
+		TimeBudget: e.timeBudget, Value: e,
 	}
 }
 
@@ -135,7 +158,13 @@ func runFunction(e *endpoint) func(context.Context, *serverCall) (*wire.Response
 		e.bodyLimit = functionBodyLimit
 	}
 	json := jsonContent()
+	isIdempotent := e.mapped.Method.Declared.Idempotent
 	return func(ctx context.Context, in *serverCall) (*wire.Response, error) {
+		if isIdempotent {
+			if err := e.checkKeyTaken(in); err != nil {
+				return nil, err
+			}
+		}
 		arguments, err := e.decode(in)
 		if err != nil {
 			return nil, unsent(err)
@@ -162,6 +191,16 @@ func runFunction(e *endpoint) func(context.Context, *serverCall) (*wire.Response
 		in.response.Header = in.Handler.ResponseHeader(in.response.Header)
 		return &in.response, nil
 	}
+}
+
+// checkKeyTaken rejects a request with a key, be it blank, that no interceptor has taken out: its caller relies on it.
+// A bus of tests may have no store of keys, so there it runs.
+func (e *endpoint) checkKeyTaken(in *serverCall) error {
+	if in.conn.config.strict || !in.Request.Header.Has(restmap.IdempotencyKey) {
+		return nil
+	}
+	return notRun(http.StatusNotImplemented, nil, "%s is declared %s, and this service keeps no keys: "+
+		"serve it with bus.Intercept and interceptors.Idempotent", e.Name, reflectapi.IdempotentDirective)
 }
 
 // decode turns a request into the arguments of the method.

@@ -25,13 +25,13 @@ func ExampleConnect() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(conn.Host(), conn.Plane(), conn.Version(), conn.Healthy())
+	fmt.Println(conn.Host(), conn.Plane(), conn.Version(), conn.Health())
 
 	// Close lets handlers finish and loses no call, as long as the context allows.
 	ctx, cancel := context.WithTimeout(context.Background(), 25*time.Second)
 	defer cancel()
 	fmt.Println(conn.Close(ctx))
 	// Output:
-	// shop.example staging 1.2 true
+	// shop.example staging 1.2 <nil>
 	// <nil>
 }

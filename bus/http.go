@@ -28,7 +28,8 @@ import (
 // A path or a method that the host does not serve yields a 404 or 405 response. If there is no response, because no
 // instance is there, no time is left or the broker is out of reach, Do returns an [*Error]. A request body of more than
 // 1 MiB that is not in memory, of more than [WithMaxMessageBytes], or of unknown length is sent as it is read, and of
-// any size. Do closes the body, at the latest when the context of the request ends. It is safe for concurrent use.
+// any size; to a service from before streams from memory, up to that limit. Do closes the body, at the latest when the
+// context of the request ends. It is safe for concurrent use.
 func (c *Conn) Do(r *http.Request) (*http.Response, error) {
 	request, err := c.streamFromHTTP(r)
 	if err != nil {
@@ -36,7 +37,8 @@ func (c *Conn) Do(r *http.Request) (*http.Response, error) {
 	}
 	request.Window, request.Caller = c.client.Window(), r.Context()
 	if request.Stream != nil {
-		defer func() { _ = request.Stream.Close() }()
+		body := request.Stream // the client may have read it, and set another body
+		defer func() { _ = body.Close() }()
 	}
 	response, err := c.call(r.Context(), request)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/busline/busline/bus/internal/callctx"
 	"github.com/busline/busline/bus/internal/client"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
@@ -43,8 +44,8 @@ import (
 // counted.
 //
 // Before the interceptors run, a request is acked. It is rejected if its time budget has ended, if it is nested too
-// deep, or if too many handlers run; a request that comes in parts is also rejected if its token is invalid.
-// Requests of the framework on port 888 do not pass through interceptors.
+// deep, or if too many handlers run; a request that comes in parts is also rejected if its token is invalid, or
+// its caller none that [RequireCallers] names. Requests of the framework on port 888 do not pass through interceptors.
 type Interceptor func(next CallFunc) CallFunc
 
 // CallFunc carries a call on: through the next interceptor, and finally to the endpoint or onto the bus. It returns
@@ -169,7 +170,7 @@ type Exchange struct {
 	// Request holds the caller, the header, and the body. Fields may be added to the header, but not changed in place:
 	// other calls may share them. The body must not be changed. It is absent from a call that stays in the process and
 	// passes Go values; see [WithBodies]. On the client side the ids and the time budget are set later, when the
-	// request is sent. The Actor is a secret of its bearer.
+	// request is sent. The Actor and the CallerProof are secrets of their bearers.
 	Request *wire.Request
 	// Response is the response; nil before there is one, for a multicast, and if there was an error. The rules for header
 	// and body of the request apply here, too. An interceptor may replace the response. That of a stream has its Stream
@@ -242,10 +243,14 @@ func (x *Exchange) Elapsed() time.Duration {
 
 // TraceID returns the id of the trace that the call belongs to, 32 hexadecimal digits; "" for none.
 func (x *Exchange) TraceID() string {
-	if x.traceID == "" && x.Request != nil {
-		return traceIDOf(x.Request.Header)
+	if x.traceID != "" || x.Request == nil {
+		return x.traceID
 	}
-	return x.traceID
+	id := traceIDOf(x.Request.Header)
+	if id == "" && x.conn != nil && x.conn.recorder(x) != nil {
+		return callctx.RootTraceID(x.Request.MsgID)
+	}
+	return id
 }
 
 // SetTraceID sets the id of the trace that the call belongs to on this side, 32 hexadecimal digits. Errors, logs and

@@ -15,6 +15,7 @@ import (
 	"github.com/busline/busline/bus/internal/stream"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
+	"github.com/busline/busline/restmap"
 )
 
 // deliver is for [client.Config]: it keeps a call in the process if an instance there serves it, and passes the message
@@ -79,7 +80,8 @@ func (c *Conn) deliverLocally(call *clientCall) (bool, error) {
 	in := callee.newServerCall()
 	in.Address, in.Replier, in.Match = call.Address, localReplier{c}, found
 	in.caller = call.Waiting()
-	if call.local != nil && (callee.config.bodies || call.Request.Header.Get("Idempotency-Key") != "" || // it is stored
+	isStored := call.local != nil && call.Request.Header.Get(restmap.IdempotencyKey) != "" // by interceptors.Idempotent
+	if call.local != nil && (callee.config.bodies || isStored ||
 		!in.copyArgs(call.local, callee.config.messageLimit)) {
 		if err := c.write(call); err != nil {
 			return false, err
@@ -217,7 +219,8 @@ func (l *localRegistry) pickLocked(plane string, address subject.Address) (*Conn
 		first := rand.IntN(len(among)) //nolint:gosec // balancing is no secret
 		for i := range among {
 			candidate := among[(first+i)%len(among)]
-			if found := candidate.server.Router.Find(address); found.IsFound() {
+			found := candidate.server.Router.Find(address)
+			if found.IsFound() && (!found.Endpoint.Queue || candidate.server.IsInQueue(found.Endpoint)) {
 				return candidate, found
 			}
 		}

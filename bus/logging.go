@@ -2,14 +2,15 @@ package bus
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"net/http"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -124,7 +125,35 @@ func Logger(ctx context.Context) *zerolog.Logger {
 		fields = fields.Str(each.Key, each.Value.String())
 	}
 	logger := fields.Logger()
+	if h.Recorded {
+		logger = logger.Hook(lineHook{h, common(&logger)})
+	}
 	return &logger
+}
+
+// lineHook keeps the lines of a logger with their handler.
+type lineHook struct {
+	handler *callctx.Handler
+	common  []byte // the fields of all lines, which are not kept
+}
+
+// Run keeps a line that is about to be written: its level, its message and its own fields.
+func (l lineHook) Run(line *zerolog.Event, level zerolog.Level, message string) {
+	written, own := reflect.ValueOf(line).Elem().FieldByName("buf"), []byte(nil)
+	if written.IsValid() {
+		_, own, _ = bytes.Cut(written.Bytes(), l.common)
+	}
+	l.handler.AddLine(fmt.Sprintf("%s %s %s", level, message, bytes.TrimPrefix(own, []byte(","))))
+}
+
+// common returns the fields of all lines of a logger. zerolog shows them in no other way; without its field of that
+// name, lines are kept without their own fields.
+func common(logger *zerolog.Logger) []byte {
+	context := reflect.ValueOf(logger).Elem().FieldByName("context")
+	if !context.IsValid() || context.Len() == 0 {
+		return nil
+	}
+	return slices.Clone(context.Bytes()[1:])
 }
 
 // loggerOutside returns the logger for a context that belongs to no handler.
@@ -152,7 +181,38 @@ func Slog(ctx context.Context) *slog.Logger {
 		return slog.New(contextHandler{zerolog.NewSlogHandler(*Logger(ctx)), ctx})
 	}
 	fields := append([]slog.Attr{slog.String("host", conn.host), slog.String("id", conn.id)}, handlerFields(h)...)
-	return slog.New(contextHandler{conn.config.slog.Handler().WithAttrs(fields), ctx})
+	to := conn.config.slog.Handler().WithAttrs(fields)
+	if h.Recorded {
+		to = lineHandler{to, h}
+	}
+	return slog.New(contextHandler{to, ctx})
+}
+
+// lineHandler keeps the lines that pass with the handler of a request.
+type lineHandler struct {
+	slog.Handler
+	keeper *callctx.Handler
+}
+
+// Handle keeps a line, and passes it on.
+func (l lineHandler) Handle(ctx context.Context, record slog.Record) error {
+	text := strings.ToLower(record.Level.String()) + " " + record.Message
+	record.Attrs(func(field slog.Attr) bool {
+		text += " " + field.String()
+		return len(text) < callctx.MaxLineBytes
+	})
+	l.keeper.AddLine(text)
+	return l.Handler.Handle(ctx, record)
+}
+
+// WithAttrs returns a handler that adds fields, which are not kept.
+func (l lineHandler) WithAttrs(fields []slog.Attr) slog.Handler {
+	return lineHandler{l.Handler.WithAttrs(fields), l.keeper}
+}
+
+// WithGroup returns a handler that puts fields into a group.
+func (l lineHandler) WithGroup(name string) slog.Handler {
+	return lineHandler{l.Handler.WithGroup(name), l.keeper}
 }
 
 // handlerFields are the fields of every line of a handler.
@@ -162,7 +222,7 @@ func handlerFields(h *callctx.Handler) []slog.Attr {
 		slog.String("msgId", h.Request.MsgID), slog.String("caller", h.Request.FromHost),
 		slog.String("method", h.Request.Method), slog.String("path", path),
 	}
-	if trace := cmp.Or(h.TraceID, traceIDOf(h.Request.Header)); trace != "" {
+	if trace := traceOf(h); trace != "" {
 		fields = append(fields, slog.String("traceId", trace))
 	}
 	return fields

@@ -267,7 +267,8 @@ func (d *documents) buildLocked(c *Conn, key renderedKey, visible []*endpoint) (
 	}
 	for _, e := range visible {
 		service.Endpoints = append(service.Endpoints,
-			&openapi.EndpointDoc{Endpoint: e.mapped, Description: e.description, Secured: e.rule != nil, Web: e.web})
+			&openapi.EndpointDoc{Endpoint: e.mapped, Description: e.description, Secured: e.rule != nil,
+				Callers: e.callers, Web: e.web})
 	}
 	return openapi.Build(service)
 }
@@ -380,7 +381,8 @@ func writeDocument(service openapi.Service, endpoints []*endpoint) ([]byte, erro
 	service.Port, service.Own = subject.PublicPort, true
 	for _, e := range endpoints {
 		service.Endpoints = append(service.Endpoints, &openapi.EndpointDoc{
-			Endpoint: e.mapped, Description: e.description, Secured: e.secured, Claims: e.claims, Port: e.Port, Web: e.web,
+			Endpoint: e.mapped, Description: e.description, Secured: e.secured, Claims: e.claims,
+			Callers: e.callers, Port: e.Port, Web: e.web,
 		})
 	}
 	document, err := openapi.Build(service)

@@ -2,6 +2,7 @@ package bus
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"iter"
@@ -11,10 +12,12 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/busline/busline/bus/internal/callctx"
 	"github.com/busline/busline/bus/internal/client"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
 	"github.com/busline/busline/reflectapi/strictjson"
+	"github.com/busline/busline/restmap"
 )
 
 // Operation is one function endpoint for its callers, with its arguments and results as Go types. Generated clients
@@ -25,6 +28,7 @@ type Operation[Arguments, Results any] struct {
 	err  error // invalid address or types: returned by every call
 
 	anyCase    bool   // names of results match in any case, because some field has no tag
+	keyed      bool   // see WithIdempotencyKey
 	declaredBy string // see DeclaredBy
 }
 
@@ -48,7 +52,8 @@ func NewOperation[Arguments, Results any](conn *Conn, address string) Operation[
 		return Operation[Arguments, Results]{err: noConnection(address)}
 	}
 	to, err := conn.newDestination(address, reflect.TypeFor[Arguments]())
-	return Operation[Arguments, Results]{conn, to, err, conn.plans.checkTags(reflect.TypeFor[Results]()) != nil, ""}
+	anyCase := conn.plans.checkTags(reflect.TypeFor[Results]()) != nil
+	return Operation[Arguments, Results]{conn: conn, to: to, err: err, anyCase: anyCase}
 }
 
 // Call calls one instance. Its time limit and its errors are those of [Conn.Call].
@@ -64,6 +69,9 @@ func (o Operation[Arguments, Results]) Call(ctx context.Context, arguments Argum
 	if request.local != nil {
 		results = new(Results)
 		request.local.results, request.local.anyCase = reflect.ValueOf(results).Elem(), o.anyCase
+	}
+	if o.keyed && !callctx.FieldsOf(ctx).Has(restmap.IdempotencyKey) {
+		ctx = callctx.With(ctx, restmap.IdempotencyKey, rand.Text())
 	}
 	response, err := o.conn.call(ctx, request)
 	if err != nil {
@@ -153,6 +161,14 @@ func (o Operation[Arguments, Results]) decode(of *wire.Response, text []byte) (r
 // serves a method of that name, and says how the two differ.
 func (o Operation[Arguments, Results]) DeclaredBy(name string) Operation[Arguments, Results] {
 	o.declaredBy = name
+	return o
+}
+
+// WithIdempotencyKey returns the operation with an Idempotency-Key for each Call: a new one, unless the context has
+// one. Generated clients set it for methods that are declared //busline:idempotent. The service runs a request once,
+// however often it comes: see Idempotent of bus/interceptors, whose Retry then repeats calls that may have run.
+func (o Operation[Arguments, Results]) WithIdempotencyKey() Operation[Arguments, Results] {
+	o.keyed = true
 	return o
 }
 

@@ -163,6 +163,23 @@ func WithVerifier(verifier *claims.Verifier) ConnectOption {
 	return func(c *connectConfig) { c.verifier = verifier }
 }
 
+// WithServiceKey sets the file of the private key with which the connection proves its hostname to those that it calls:
+// a JSON Web Key, or a set of them for several hosts, as busline key makes them. The ID of the key is the hostname, or
+// begins with it and a slash, "orders.example/2026-11"; of several for the host the last one counts. The file is read
+// once. Connect returns an error if it has no key for the host. Each call then carries a proof, signed once a minute
+// for each port of a callee: see [RequireCallers]. "" stands for no key. Default: BUS_SERVICE_KEY, else none.
+func WithServiceKey(path string) ConnectOption {
+	return func(c *connectConfig) { c.serviceKey = path }
+}
+
+// WithServiceKeySet sets the JSON Web Key Set with the public keys of the services that may prove who they are: the
+// path of a file, or an http or https URL. It is read again every four minutes, and for a key that is not in it. A URL
+// that cannot be reached is logged, and no caller is proven until it can be. See [RequireCallers] and [Caller]. ""
+// stands for none. Default: BUS_SERVICE_JWKS, else none, and no caller is proven.
+func WithServiceKeySet(location string) ConnectOption {
+	return func(c *connectConfig) { c.serviceKeySet = location }
+}
+
 // WithMaxHandlers sets how many handlers may run at once. Further requests are answered 503. Default: 10 000.
 func WithMaxHandlers(limit int) ConnectOption {
 	return func(c *connectConfig) { c.handlerLimit = limit }

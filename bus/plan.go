@@ -54,6 +54,11 @@ func endpointsOf(mapped []*restmap.Endpoint, service *reflectapi.Service,
 		if port := portOf(service, m.Method); port != 0 && !settings.portSet {
 			settings.port = port
 		}
+		if declared := m.Method.Declared.Callers; len(declared) > 0 && !settings.limited {
+			settings.callers = declared
+		} else if len(settings.callers) == 0 {
+			settings.callers = service.Declared.Callers
+		}
 		planned := newEndpoint(settings, service.Name+"."+m.Name, m)
 		switch {
 		case m.Style == restmap.Web:
@@ -169,7 +174,7 @@ func (e *endpoint) check(plane, host string) (errs []error) {
 				len(to), subject.MaxLength))
 		}
 	}
-	if err := cmp.Or(e.err, e.compileClaims()); err != nil {
+	if err := cmp.Or(e.err, e.compileClaims(), subject.CheckCallers(e.callers)); err != nil {
 		errs = append(errs, err)
 	}
 	if e.bodyLimit < 0 || e.timeBudget < 0 {

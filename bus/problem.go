@@ -40,7 +40,7 @@ func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 		failed.Path = r.URL.EscapedPath()
 	}
 	if h := callctx.Of(r.Context()); h != nil {
-		failed.TraceID = cmp.Or(failed.TraceID, h.TraceID)
+		failed.TraceID = cmp.Or(failed.TraceID, traceOf(h))
 		conn := servingConn(r.Context())
 		failed.answered()
 		failed.sentBy(conn, h.Request)
@@ -191,6 +191,14 @@ func responseError(res *wire.Response) *Error {
 
 // traceIDOf returns the trace ID in a header (W3C Trace Context, 3.2), "" for none.
 func traceIDOf(header wire.Header) string { return traceIDIn(header.Get("Traceparent")) }
+
+// traceOf returns the id of the trace of a request, "" for none.
+func traceOf(h *callctx.Handler) string {
+	if id := cmp.Or(h.TraceID, traceIDOf(h.Request.Header)); id != "" || !h.Recorded {
+		return id
+	}
+	return callctx.RootTraceID(h.Request.MsgID)
+}
 
 // traceIDIn returns the trace ID in a value of that field, such as
 // 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01; "" for a value that breaks a rule. It accepts the same

@@ -11,7 +11,9 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -45,9 +47,9 @@ func WithCloseTimeout(timeout time.Duration) RunOption {
 }
 
 // WithProbes serves HTTP for schedulers and Prometheus at an address, such as ":8081". GET /-/healthy answers 200 while
-// the program runs, also before the broker is reached; GET /-/ready answers 200 when start has returned and the
-// connection is [Conn.Healthy], else 503 and the reason; GET /metrics is [Conn.ServeMetrics]. An empty address stands
-// for the default. Default: none.
+// the program runs, also before the broker is reached; GET /-/ready answers 200 when start has returned and
+// [Conn.Health] is nil, else 503 and the reason; GET /metrics is [Conn.ServeMetrics]. An empty address stands for the
+// default. Default: none.
 func WithProbes(address string) RunOption {
 	return runOption(func(c *runConfig) { c.probes = address })
 }
@@ -84,21 +86,40 @@ func newRunConfig(options []RunOption) (*runConfig, error) {
 //
 // start serves, and returns; Run logs then that the program is ready. start may also block until its ctx ends, as
 // ingress.Server.Serve does: then WithProbes never reports it as ready. Its ctx ends with the first signal, before the
-// connection is closed.
-// The second signal ends the process at once. Programs with several hosts call Run in start: the inner connection is
-// closed first.
+// connection is closed. The second signal ends the process at once.
+//
+// A supervisor that sets NOTIFY_SOCKET, such as systemd for a service of Type=notify, is notified when the program is
+// ready, and when it stops.
 //
 // Run returns nil after a signal or the end of ctx, also while it waits for the broker. Else it returns the error of
 // Connect, or the errors of start and Close, joined, and logs neither. It returns an error, too, if the application has
-// closed the connection of [WithNATS], which never comes back.
+// closed the connection of [WithNATS], which never comes back. [RunAll] is for programs with several hosts.
 func Run(ctx context.Context, host string, start func(ctx context.Context, conn *Conn) error,
 	options ...RunOption) error {
+	return RunAll(ctx, []Service{{Host: host, Start: start}}, options...)
+}
+
+// Service is one service of a program, for [RunAll].
+type Service struct {
+	// Host is what the service connects as.
+	Host string
+	// Start serves, and returns.
+	Start func(ctx context.Context, conn *Conn) error
+	// Connect are options of this connection, after those of the program. Default: none.
+	Connect []ConnectOption
+}
+
+// RunAll is [Run] for a program with several hosts, each with a connection of its own. It connects and starts one
+// after another, closes them in the opposite order, and ends all when one fails. The program is ready when all are. A
+// start that blocks until its ctx ends has to be the last one. The options apply to every connection, and the time of
+// [WithCloseTimeout] is that of all together.
+func RunAll(ctx context.Context, services []Service, options ...RunOption) error {
 	config, err := newRunConfig(options)
-	if err == nil && start == nil {
-		err = errors.New("start is nil: pass a function that calls bus.Serve")
+	if err == nil {
+		err = checkServices(services)
 	}
 	if err != nil {
-		return fmt.Errorf("run %s: %w", host, err)
+		return fmt.Errorf("run %s: %w", hostsOf(services), err)
 	}
 	ctx, ignore := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer ignore()
@@ -107,27 +128,44 @@ func Run(ctx context.Context, host string, start func(ctx context.Context, conn 
 	defer end(nil)
 	p := &program{config: config, end: end}
 	if err := p.openProbes(ctx); err != nil {
-		return fmt.Errorf("run %s: %w", host, err)
+		return fmt.Errorf("run %s: %w", hostsOf(services), err)
 	}
 	defer p.closeProbes()
-	conn, err := Connect(ctx, host, append([]ConnectOption{WithConnectTimeout(math.MaxInt64)}, config.connect...)...)
-	switch {
-	case err != nil && ctx.Err() != nil: // asked to stop
-		return p.failure(ctx)
-	case err != nil:
-		return err
-	}
-	return p.run(ctx, conn, start)
+	return p.run(ctx, services)
 }
 
-// program is one Run.
+func checkServices(services []Service) error {
+	if len(services) == 0 {
+		return errors.New("there are no services: pass at least one")
+	}
+	for _, each := range services {
+		if each.Start == nil {
+			return fmt.Errorf("start of %s is nil: pass a function that calls bus.Serve", each.Host)
+		}
+	}
+	return nil
+}
+
+// hostsOf returns the hosts of a program, for errors.
+func hostsOf(services []Service) string {
+	hosts := make([]string, len(services))
+	for i, each := range services {
+		hosts[i] = each.Host
+	}
+	return strings.Join(hosts, ", ")
+}
+
+// program is one RunAll.
 type program struct {
-	config *runConfig
-	end    context.CancelCauseFunc // of the context of start
-	conn   atomic.Pointer[Conn]    // nil until the broker is reached
-	ready  atomic.Bool             // start has returned, and the program has not been asked to stop
-	probes *http.Server            // nil without WithProbes
-	served chan struct{}           // closed when probes has ended
+	config   *runConfig
+	end      context.CancelCauseFunc // of the context of start
+	ready    atomic.Bool             // all have started, and the program has not been asked to stop
+	probes   *http.Server            // nil without WithProbes
+	served   chan struct{}           // closed when probes has ended
+	watching sync.WaitGroup          // for connections that do not come back
+
+	mu    sync.Mutex // protects conns
+	conns []*Conn    // in the order of their start
 }
 
 // broken is why a program ends that was not asked to stop.
@@ -141,38 +179,94 @@ func (*program) failure(ctx context.Context) error {
 	return nil
 }
 
-// run is the time between Connect and Close, and Close.
-func (p *program) run(ctx context.Context, conn *Conn, start func(context.Context, *Conn) error) error {
-	p.conn.Store(conn)
-	watching := make(chan struct{})
-	go func() {
-		defer close(watching)
+// run starts the services, waits for the end, and closes them.
+func (p *program) run(ctx context.Context, services []Service) error {
+	var err error
+	for i := 0; i < len(services) && err == nil && ctx.Err() == nil; i++ {
+		err = p.start(ctx, services[i])
+	}
+	if err == nil && ctx.Err() == nil {
+		p.ready.Store(true)
+		p.log("ready", "")
+		p.notify(ctx, "READY=1")
+		<-ctx.Done()
+		p.ready.Store(false)
+	}
+	if ctx.Err() != nil {
+		p.notify(ctx, "STOPPING=1")
+		p.log("stopping", context.Cause(ctx).Error())
+	}
+	p.end(nil)
+	p.watching.Wait()
+	limit, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), p.config.closeTimeout,
+		fmt.Errorf("%w: bus.WithCloseTimeout gives %s", context.DeadlineExceeded, p.config.closeTimeout))
+	defer cancel()
+	errs := []error{err, p.failure(ctx)}
+	for _, conn := range slices.Backward(p.connections()) {
+		errs = append(errs, conn.Close(limit))
+	}
+	return errors.Join(errs...)
+}
+
+// start connects one service, and starts it.
+func (p *program) start(ctx context.Context, service Service) error {
+	conn, err := Connect(ctx, service.Host,
+		slices.Concat([]ConnectOption{WithConnectTimeout(math.MaxInt64)}, p.config.connect, service.Connect)...)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil //nolint:nilerr // asked to stop
+	case err != nil:
+		return err
+	}
+	p.mu.Lock()
+	p.conns = append(p.conns, conn)
+	p.mu.Unlock()
+	p.watching.Go(func() {
 		select {
 		case <-conn.broker.Lost():
 			p.end(broken{fmt.Errorf("run %s: the broker connection given with bus.WithNATS is closed, and does not come back",
 				conn.host)})
 		case <-ctx.Done():
 		}
-	}()
-	err := start(ctx, conn)
+	})
+	err = service.Start(ctx, conn)
 	if err != nil && ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))) {
-		err = nil // asked to stop
+		return nil // asked to stop
 	}
-	if err == nil && ctx.Err() == nil {
-		p.ready.Store(true)
-		conn.log(conn.logger.Info(), "ready")
-		<-ctx.Done()
-		p.ready.Store(false)
+	return err
+}
+
+func (p *program) connections() []*Conn {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.conns)
+}
+
+// log writes a line for each connection. An empty reason is omitted.
+func (p *program) log(message, reason string) {
+	for _, conn := range p.connections() {
+		line := conn.logger.Info()
+		if reason != "" {
+			line.Str("reason", reason)
+		}
+		conn.log(line, message)
 	}
-	if ctx.Err() != nil {
-		conn.log(conn.logger.Info().Str("reason", context.Cause(ctx).Error()), "stopping")
+}
+
+// notify sends a state to the supervisor, if there is one (sd_notify(3)).
+func (p *program) notify(ctx context.Context, state string) {
+	address := os.Getenv("NOTIFY_SOCKET")
+	if address == "" {
+		return
 	}
-	p.end(nil)
-	<-watching
-	limit, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), p.config.closeTimeout,
-		fmt.Errorf("%w: bus.WithCloseTimeout gives %s", context.DeadlineExceeded, p.config.closeTimeout))
-	defer cancel()
-	return errors.Join(err, p.failure(ctx), conn.Close(limit))
+	socket, err := new(net.Dialer).DialContext(context.WithoutCancel(ctx), "unixgram", address)
+	if err == nil {
+		_, err = io.WriteString(socket, state)
+		err = errors.Join(err, socket.Close())
+	}
+	if err != nil {
+		p.log("the supervisor cannot be notified", err.Error())
+	}
 }
 
 // probeTimeout is how long a client of the probes may take.
@@ -222,8 +316,8 @@ func (p *program) probeHandler() http.Handler {
 	mux.HandleFunc("GET /-/healthy", func(w http.ResponseWriter, _ *http.Request) { answer(w, "healthy", "") })
 	mux.HandleFunc("GET /-/ready", func(w http.ResponseWriter, _ *http.Request) { answer(w, p.readyText(), p.notReady()) })
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
-		if conn := p.conn.Load(); conn != nil {
-			conn.ServeMetrics(w, r)
+		if conns := p.connections(); len(conns) > 0 {
+			MetricsHandler(conns...).ServeHTTP(w, r)
 			return
 		}
 		answer(w, "", p.notReady())
@@ -234,7 +328,7 @@ func (p *program) probeHandler() http.Handler {
 // readyText is what a program that is ready answers: also what operators should know.
 func (p *program) readyText() string {
 	lines := []string{"ready"}
-	if conn := p.conn.Load(); conn != nil {
+	for _, conn := range p.connections() {
 		lines = append(lines, conn.operatorNotes()...)
 	}
 	return strings.Join(lines, "\n")
@@ -242,18 +336,19 @@ func (p *program) readyText() string {
 
 // notReady returns why the program is not ready, "" if it is.
 func (p *program) notReady() string {
-	switch conn := p.conn.Load(); {
-	case conn == nil:
+	conns := p.connections()
+	switch {
+	case len(conns) == 0:
 		return "waiting for the broker"
-	case conn.isClosing():
+	case slices.ContainsFunc(conns, (*Conn).isClosing):
 		return "stopping"
 	case !p.ready.Load():
 		return "starting, or stopping"
-	case conn.Healthy():
-		return ""
-	case conn.Connected():
-		return "messages were lost, or subscriptions were denied; see the log"
-	default:
-		return "the broker is out of reach"
 	}
+	for _, conn := range conns {
+		if err := conn.Health(); err != nil {
+			return err.Error()
+		}
+	}
+	return ""
 }

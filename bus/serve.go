@@ -230,7 +230,7 @@ func (c *Conn) subscriptionsOf(endpoints []*endpoint) (subscriptions []*natsconn
 			route := &e.mapped.Routes[i]
 			subscriptions = append(subscriptions, &natsconn.Subscription{
 				Subject: e.subject(c.plane, e.hostOf(c), *route), Queue: e.brokerQueue(c), For: e.purpose(),
-				Receive: c.server.ReceiverOf(e.routed, route),
+				Receive: c.server.ReceiverOf(e.routed, route), Always: e.routed.Framework,
 			})
 		}
 	}
@@ -243,7 +243,7 @@ func (c *Conn) subscriptionsOf(endpoints []*endpoint) (subscriptions []*natsconn
 func (c *Conn) warnOfOpenMethods(added []*endpoint) {
 	all := c.registry.all() // the added ones are among them
 	for _, e := range all {
-		if !e.secured || e.mapped.Style != restmap.Web {
+		if !e.isGuarded() || e.mapped.Style != restmap.Web {
 			continue
 		}
 		isNew := slices.Contains(added, e)
@@ -267,8 +267,8 @@ func (e *endpoint) mayCover(other *endpoint) bool {
 
 func (c *Conn) warnThatOpen(e, wider *endpoint, methods []string) {
 	c.logger.Warn().Str("endpoint", e.Name).Str("path", e.Path).
-		Msgf("the claims of %s do not guard its paths under %s, which %s answers without them: "+
-			"ask for the same claims there, or serve %s under the method *",
+		Msgf("the claims or callers of %s do not guard its paths under %s, which %s answers without them: "+
+			"ask for the same there, or serve %s under the method *",
 			e.Name, strings.Join(methods, ", "), wider.Name, e.Path)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -123,21 +124,28 @@ func (s service) NotServed(address subject.Address, methods []string) error {
 	return notFoundError(address, methods, meant)
 }
 
-// CheckToken returns an error for a request without a token, for an endpoint that asks for one.
+// CheckToken returns an error for a request without a token or a proof, for an endpoint that asks for one.
 func (s service) CheckToken(request *wire.Request, e *server.Endpoint) error {
 	asked, _ := e.Value.(*endpoint)
+	if err := s.conn.callers.missing(request, asked); err != nil {
+		return err
+	}
 	return s.conn.tokenMissing(request, asked)
 }
 
-// Verify returns an error for a token that is bad, or gives no access to an endpoint. No token ends the process.
-func (s service) Verify(ctx context.Context, token string, e *server.Endpoint) (err error) {
+// Verify returns an error for a token or a proof that is bad, or gives no access to an endpoint. Neither ends the
+// process.
+func (s service) Verify(ctx context.Context, request *wire.Request, e *server.Endpoint) (err error) {
 	defer func() {
 		if reason := recover(); reason != nil {
 			err = crash(reason)
 		}
 	}()
 	asked, _ := e.Value.(*endpoint)
-	_, err = s.conn.identify(ctx, token, asked)
+	err = s.conn.callers.check(ctx, request, asked.hostOf(s.conn), asked, time.Now())
+	if err == nil && request.Actor != "" {
+		_, err = s.conn.identify(ctx, request.Actor, asked)
+	}
 	return err
 }
 
@@ -174,7 +182,7 @@ func (c *Conn) logAndEncode(in *serverCall, err error) *wire.Response {
 // completeError completes an error: it names the path, and this instance unless another one failed.
 func (c *Conn) completeError(in *serverCall, err error) *Error {
 	failed := *asError(err)
-	failed.TraceID = in.seen.traceID
+	failed.TraceID = in.seen.TraceID()
 	failed.sentBy(c, in.Request)
 	if failed.Path == "" {
 		failed.Path = in.Address.Path

@@ -90,7 +90,7 @@ func newServiceConfig(options []ServeOption) *serviceConfig {
 // method returns the configuration of one method: the options of the service, then those of the method.
 func (s *serviceConfig) method(name string) methodConfig {
 	config := methodConfig{endpointConfig: s.endpoints}
-	config.judged = false // the access rule of a method replaces that of the service
+	config.judged, config.limited = false, false // the access rule of a method replaces that of the service
 	for _, option := range s.methods[name] {
 		option.applyToMethod(&config)
 	}
@@ -265,6 +265,18 @@ func (o claimsOption) ApplyToPublisher(config feature.Handlers) { o.ApplyToHandl
 // place as RequireClaims. Default: no token is required.
 func AllowAnonymous() HandlerOption {
 	return handlerOption{func(c *endpointConfig) { c.judge(false, "") }}
+}
+
+// RequireCallers limits who may call to services of these hosts: RequireCallers("orders.example", "*.billing.example"),
+// where *. stands for all hosts below. They prove who they are with a key, see [WithServiceKey]; the connection needs
+// the set of these keys, see [WithServiceKeySet]. A caller without a proof, or with another host, gets 403, one with an
+// invalid proof 401. Documents say which hosts may call. With [RequireClaims] both have to hold. Default: all may call.
+//
+// A second one in the same place is an error. Where generated clients call the service, declare it in the comment of
+// their interface or of its method instead: //busline:callers orders.example. For a method the first of these counts:
+// the option in [Method], the directive of the method, the option of [Serve], the directive of the interface.
+func RequireCallers(hosts ...string) EndpointOption {
+	return endpointOption(func(c *endpointConfig) { c.limit(hosts) })
 }
 
 // Undocumented omits endpoints from the documents. They can still be called. Default: shown.

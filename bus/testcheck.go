@@ -108,6 +108,9 @@ func (k *shortCircuitCheck) request(sent *clientCall) error {
 	if sent.Actor != read.Actor { // a secret: neither is shown
 		found.differ("actor", "unchanged", "changed")
 	}
+	if sent.CallerProof != read.CallerProof {
+		found.differ("proof of the caller", "unchanged", "changed")
+	}
 	found.part("time budget", sent.TimeBudget, read.TimeBudget)
 	found.part("call depth", sent.CallDepth, read.CallDepth)
 	found.header(sent.Header, read.Header)

@@ -73,7 +73,11 @@ func (w *webResponse) Write(data []byte) (int, error) {
 		return w.body.Write(data)
 	}
 	if !w.mayStream() {
-		if w.failed = w.in.HoldResponse(w.body.Len() + len(data)); w.failed != nil {
+		size := w.body.Len() + len(data)
+		if w.failed = w.in.HoldResponse(size); w.failed != nil {
+			if limit := w.in.conn.config.messageLimit; size > limit { // trying again is of no use
+				w.failed = cannotBeSent(stream.TooLarge(int64(size), limit))
+			}
 			w.body = bytes.Buffer{}
 			return 0, w.failed
 		}

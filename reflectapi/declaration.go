@@ -120,23 +120,58 @@ func interfaceMethods(files []*goFile, f *goFile, name, method string, met []str
 	}
 	var found []declared
 	for _, member := range iface.Methods.List {
-		switch e := typeName(member.Type).(type) {
-		case *ast.FuncType:
-			if member.Names[0].Name == method {
-				found = append(found, declared{f, e, member.Doc, spec.TypeParams != nil})
-			}
-		case *ast.Ident:
-			for _, sibling := range f.siblings(files, e.Name) {
-				found = append(found, interfaceMethods(files, sibling, e.Name, method, met)...)
-			}
-		case *ast.SelectorExpr:
-			elsewhere := f.imported(e)
-			for _, other := range elsewhere {
-				found = append(found, interfaceMethods(elsewhere, other, e.Sel.Name, method, met)...)
-			}
+		if fn, isMethod := member.Type.(*ast.FuncType); isMethod && member.Names[0].Name == method {
+			found = append(found, declared{f, fn, member.Doc, spec.TypeParams != nil})
+		}
+		in, elsewhere, embedded := f.embedded(files, member.Type)
+		for _, other := range in {
+			found = append(found, interfaceMethods(elsewhere, other, embedded, method, met)...)
 		}
 	}
 	return found
+}
+
+// embedded returns the files that may declare an interface which another one in the file embeds, all files of its
+// package, and its name; none for a method.
+func (f *goFile) embedded(files []*goFile, member ast.Expr) (in, all []*goFile, name string) {
+	switch e := typeName(member).(type) {
+	case *ast.Ident:
+		return f.siblings(files, e.Name), files, e.Name
+	case *ast.SelectorExpr:
+		elsewhere := f.imported(e)
+		return elsewhere, elsewhere, e.Sel.Name
+	default:
+		return nil, nil, ""
+	}
+}
+
+// checkEmbedded returns an error for a directive above an interface that outer embeds, itself or in one that it embeds,
+// unless outer has it, too.
+func (f *goFile) checkEmbedded(files []*goFile, name, outer string, has Declared, met []string) error {
+	spec, comment := f.typeSpec(name)
+	qualified := f.tree().Name.Name + "." + name
+	if spec == nil || slices.Contains(met, qualified) {
+		return nil
+	}
+	if len(met) > 0 {
+		if err := has.CheckEmbedded(outer, name, comment); err != nil {
+			return err
+		}
+	}
+	met = append(met, qualified)
+	iface, ok := spec.Type.(*ast.InterfaceType)
+	if !ok {
+		return nil
+	}
+	for _, member := range iface.Methods.List {
+		in, elsewhere, embedded := f.embedded(files, member.Type)
+		for _, other := range in {
+			if err := other.checkEmbedded(elsewhere, embedded, outer, has, met); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // siblings returns the files of the same package and folder, including the file itself, that mention a name.

@@ -20,16 +20,19 @@ import (
 type Declared struct {
 	Lines []string // the directives themselves
 
-	HTTPMethod string // "PUT"; "" leaves it to the name
-	Path       string // "/orders/{id}/cancel"; "" leaves it to the name
-	Port       int    // 0 leaves it to the service
-	Resource   string // of an interface: its collection; "" leaves it to the name
-	Client     string // of an interface: the type of its generated client; "" if it has none
+	HTTPMethod string   // "PUT"; "" leaves it to the name
+	Path       string   // "/orders/{id}/cancel"; "" leaves it to the name
+	Port       int      // 0 leaves it to the service
+	Resource   string   // of an interface: its collection; "" leaves it to the name
+	Callers    []string // the hosts that may call, "*.billing.example" for all below; nil leaves it to the service
+	Client     string   // of an interface: the type of its generated client; "" if it has none
 
 	Statuses []int     // of success; the first one is that of a method without httpStatusCode; none stands for 200
 	Problems []Problem // kinds of failure
 	// of an event: the argument that orders it, as those with equal keys are handled in order; "" for none
 	Key string
+
+	Idempotent bool // requests have an Idempotency-Key, and run once however often they come
 
 	Tool *Tool // what agents are told; nil leaves it to the name and the HTTP method
 
@@ -139,6 +142,22 @@ func (d *Declared) readRoute(words []string, _ string) error {
 func (d *Declared) readMethod(words []string, _ string) error   { return readWord(words, &d.HTTPMethod) }
 func (d *Declared) readResource(words []string, _ string) error { return readWord(words, &d.Resource) }
 func (d *Declared) readKey(words []string, _ string) error      { return readWord(words, &d.Key) }
+
+func (d *Declared) readCallers(words []string, _ string) error {
+	if len(words) == 0 {
+		return errMisfit
+	}
+	d.Callers = words
+	return nil
+}
+
+func (d *Declared) readIdempotent(words []string, _ string) error {
+	if len(words) > 0 {
+		return errMisfit
+	}
+	d.Idempotent = true
+	return nil
+}
 
 // readWord takes the only word.
 func readWord(words []string, into *string) error {
@@ -484,6 +503,27 @@ func TypeDirectivesIn(comment *ast.CommentGroup) (Declared, error) {
 		return declared, fmt.Errorf("its comment %w", err)
 	}
 	return declared, nil
+}
+
+// CheckEmbedded returns an error for the first directive in the comment of an interface that outer embeds and that does
+// not have it itself: it would be lost, as those of methods are not.
+func (d Declared) CheckEmbedded(outer, embedded string, comment *ast.CommentGroup) error {
+	inner, err := TypeDirectivesIn(comment)
+	if err != nil {
+		return fmt.Errorf("%s: %w", embedded, err)
+	}
+	for _, line := range inner.Lines {
+		known, err := directive(line)
+		if err != nil || d.has(known.Name) || known.IsGenerated() {
+			continue
+		}
+		remedy := "repeat it above " + outer
+		if known.Scope&OfCall != 0 {
+			remedy += ", or put it at the methods of " + embedded
+		}
+		return fmt.Errorf("it embeds %s, whose comment has %s, which %s does not get: %s", embedded, line, outer, remedy)
+	}
+	return nil
 }
 
 // text lists the directives of an author, for comparison.

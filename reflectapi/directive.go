@@ -50,6 +50,7 @@ const (
 	RouteDirective    = DirectivePrefix + "route"
 	MethodDirective   = DirectivePrefix + "method"
 	PortDirective     = DirectivePrefix + "port"
+	CallersDirective  = DirectivePrefix + "callers"
 	ResourceDirective = DirectivePrefix + "resource"
 	ArgDirective      = DirectivePrefix + "arg"
 	ResultDirective   = DirectivePrefix + "result"
@@ -59,14 +60,16 @@ const (
 	FieldDirective    = DirectivePrefix + "field"
 	OneOfDirective    = DirectivePrefix + "oneOf"
 	ToolDirective     = DirectivePrefix + "tool"
-	ClientDirective   = DirectivePrefix + "client"
+	// IdempotentDirective is for methods whose service runs a request once, however often its key comes.
+	IdempotentDirective = DirectivePrefix + "idempotent"
+	ClientDirective     = DirectivePrefix + "client"
 )
 
 // Directive is what can be declared in a comment.
 type Directive struct {
 	Name    string // "//busline:route"
 	Usage   string // what has to follow: "an HTTP method and a path"
-	Example string // of what follows: "POST /orders/{id}/cancel"; "" if apigen writes the directive, and no author
+	Example string // of what follows: "POST /orders/{id}/cancel"; "" for nothing
 	Once    bool   // a comment may have it only once
 	Scope   Scope  // where it may stand
 
@@ -86,6 +89,8 @@ func Directives() []Directive {
 			(*Declared).readRoute},
 		{MethodDirective, "an HTTP method", "PUT", true, OfCall | OfWebMethod, (*Declared).readMethod},
 		{PortDirective, "a port from 1 to 65535", "444", true, OfCall | OfWebMethod | OfInterface, (*Declared).readPort},
+		{CallersDirective, "the hosts that may call", "orders.example *.billing.example", true,
+			OfCall | OfWebMethod | OfInterface, (*Declared).readCallers},
 		{ResourceDirective, "a collection", "orders", true, OfInterface, (*Declared).readResource},
 		{KeyDirective, "the name of one argument", "number", true, OfEvent, (*Declared).readKey},
 		{FieldDirective, "a name and a type, then keywords, a description or both",
@@ -94,14 +99,18 @@ func Directives() []Directive {
 			"kind card=Card transfer=Transfer", false, OfUnion, (*Declared).readOneOf},
 		{ToolDirective, "hidden, a name, a title or what the tool does",
 			`name=cancel title="Cancel an order" idempotent`, true, OfCall, (*Declared).readTool},
+		{IdempotentDirective, "nothing behind it", "", true, OfCall, (*Declared).readIdempotent},
 		{ClientDirective, "the type of the client, and the port of its host", "", true, OfInterface | OfEventInterface,
 			(*Declared).readClient},
 	}
 }
 
+// IsGenerated reports whether apigen writes the directive, and no author.
+func (d Directive) IsGenerated() bool { return d.Name == ClientDirective }
+
 // DirectivesOf returns the directives of authors that may stand at one of the places in a scope.
 func DirectivesOf(places Scope) []Directive {
-	return slices.DeleteFunc(Directives(), func(d Directive) bool { return d.Example == "" || d.Scope&places == 0 })
+	return slices.DeleteFunc(Directives(), func(d Directive) bool { return d.IsGenerated() || d.Scope&places == 0 })
 }
 
 // directive returns the one that a line begins with. The error lists those that there are.
@@ -188,8 +197,11 @@ func listed(words []string) string {
 func (d Declared) CheckScope(places Scope) error {
 	for _, line := range d.Lines {
 		if known, err := directive(line); err == nil && known.Scope&places == 0 {
-			have := cmp.Or(listed(directiveNames(DirectivesOf(places))), "no directives")
-			return fmt.Errorf("has %s, which is for %v: %v have only %s", line, known.Scope, places, have)
+			have := "none"
+			if names := directiveNames(DirectivesOf(places)); len(names) > 0 {
+				have = "only " + listed(names)
+			}
+			return fmt.Errorf("has %s, which is for %v: %v have %s", line, known.Scope, places, have)
 		}
 	}
 	return nil

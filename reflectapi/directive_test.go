@@ -2,6 +2,7 @@ package reflectapi_test
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -50,9 +51,9 @@ func TestMeantAsDirective(t *testing.T) {
 func TestDirectives_Examples(t *testing.T) {
 	t.Parallel()
 	for _, each := range reflectapi.Directives() {
-		if each.Example != "" {
+		if !each.IsGenerated() {
 			_, _, write := reflectapi.MeantAsDirective("// " + each.Name + " " + each.Example)
-			assert.Equal(t, each.Name+" "+each.Example, write)
+			assert.Equal(t, strings.TrimSpace(each.Name+" "+each.Example), write)
 		}
 		assert.NotZero(t, each.Scope, each.Name)
 	}
@@ -84,6 +85,23 @@ func TestDirectives_InEmbeddedSource(t *testing.T) {
 	}
 	require.NoError(t, describe("// Sender sends; //busline:port is not declared.",
 		"\t// Send sends.\n\t//\n\t//busline:arg\tid\tminimum=1 of the letter"))
+}
+
+type posted interface{ sender }
+
+// TestDirectives_OfEmbedded holds that what is declared above an embedded interface is not lost in silence.
+func TestDirectives_OfEmbedded(t *testing.T) {
+	t.Parallel()
+	describe := func(above string) error {
+		text := "package reflectapi_test\n\n//busline:callers a.example\ntype sender interface {\n\tSend(id int) error\n}\n\n" +
+			above + "\ntype posted interface{ sender }\n"
+		_, err := reflectapi.DescribeAs(reflect.TypeFor[posted](), mailbox{},
+			reflectapi.SourceFS(fstest.MapFS{"api.go": {Data: []byte(text)}}))
+		return err
+	}
+	require.EqualError(t, describe(""), "type posted: embedded source: it embeds sender, whose comment has "+
+		"//busline:callers a.example, which posted does not get: repeat it above posted, or put it at the methods of sender")
+	require.NoError(t, describe("//busline:callers b.example"))
 }
 
 // TestDirectives_Tool holds what is declared for agents.

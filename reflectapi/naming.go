@@ -92,6 +92,9 @@ func (n *naming) declared(t reflect.Type) (Declared, error) {
 		if err == nil && len(declared.Lines) > 0 {
 			err = checkOrigin(text.name, about, declared)
 		}
+		if err == nil {
+			err = text.checkEmbedded(about, in, declared)
+		}
 		if err != nil {
 			return Declared{}, fmt.Errorf("type %s: %s: %w", gotype.PlainName(t), text.name, err)
 		}

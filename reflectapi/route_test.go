@@ -97,8 +97,8 @@ func TestRoute_Refused(t *testing.T) {
 			return reflectapi.Describe(abacus{})
 		},
 		"its comment has //busline:path, which is not a directive: there are //busline:arg, //busline:result, " +
-			"//busline:status, //busline:problem, //busline:route, //busline:method, //busline:port, //busline:resource, " +
-			"//busline:key, //busline:field": func() (*reflectapi.Service, error) {
+			"//busline:status, //busline:problem, //busline:route, //busline:method, //busline:port, //busline:callers, " +
+			"//busline:resource, //busline:key, //busline:field": func() (*reflectapi.Service, error) {
 			return reflectapi.DescribeAs(reflect.TypeFor[confused](), abacus{})
 		},
 	} {

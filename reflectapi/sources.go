@@ -88,6 +88,16 @@ func (s *textSource) comment(of *methodDecl) (comment *ast.CommentGroup, in *goF
 	return nil, nil
 }
 
+// checkEmbedded returns an error for what is declared above an interface that the subject embeds, and not above the
+// subject, which has these directives and is declared in this file.
+func (s *textSource) checkEmbedded(of *methodDecl, in *goFile, has Declared) error {
+	files, err := s.filesFor(of)
+	if err != nil {
+		return err
+	}
+	return in.checkEmbedded(files, of.typeName(), of.typeName(), has, nil)
+}
+
 const originCode = "code"
 
 // codeSource knows the names given in code, with Names.

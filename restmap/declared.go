@@ -34,6 +34,10 @@ func checkDeclared(method *reflectapi.Method, path Pattern) error {
 				reflectapi.StatusDirective, statuses[0], method.Results[i].Name))
 		}
 	}
+	if method.Declared.Idempotent && method.Streams {
+		errs = append(errs, fmt.Errorf("%s: the method streams, and no stream is kept for a repeat: leave it out",
+			reflectapi.IdempotentDirective))
+	}
 	return errors.Join(errs...)
 }
 

@@ -172,6 +172,13 @@ const (
 	StatusCode = "httpStatusCode"
 )
 
+// IdempotencyKey is the header field with which a request runs once, however often it is sent
+// (draft-ietf-httpapi-idempotency-key-header): see //busline:idempotent.
+const IdempotencyKey = "Idempotency-Key"
+
+// LongestIdempotencyKey is the length of the longest key, in bytes.
+const LongestIdempotencyKey = 255
+
 // indexOf returns the index of the value of that name, -1 if there is none.
 func indexOf(values []reflectapi.Value, name string) int {
 	return slices.IndexFunc(values, func(v reflectapi.Value) bool { return v.Name == name })

@@ -18,7 +18,8 @@
 //
 // [Virtual] gives a test a bus in virtual time, in which time-outs cost no time. [Reporter] receives the reports of
 // mocks on the bus, also late ones, [MaxCalls] limits the calls that a handler makes, [NewIssuer] makes tokens for
-// callers with claims, and [Bus.CheckShortCircuit] finds calls that only work while both sides are in one process.
+// callers with claims, [NewServiceKeys] keys for services that prove who they are, and [Bus.CheckShortCircuit] finds
+// calls that only work while both sides are in one process.
 package bustest
 
 import (

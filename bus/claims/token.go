@@ -44,15 +44,16 @@ func isCompact(token string) bool {
 	return true
 }
 
-// checkSignature returns the payload of a token that one of the keys has signed.
-func checkSignature(signed *jose.JSONWebSignature, keys []*jose.JSONWebKey) ([]byte, error) {
+// checkSignature returns the payload of a token, and the one of the keys that has signed it.
+func checkSignature(signed *jose.JSONWebSignature,
+	keys []*jose.JSONWebKey) (payload []byte, by *jose.JSONWebKey, err error) {
 	for _, key := range keys {
 		// The bare key: of its set, and of what the token says of keys (jku, jwk, x5u), nothing is looked at.
 		if payload, err := signed.Verify(key.Key); err == nil {
-			return payload, nil
+			return payload, key, nil
 		}
 	}
-	return nil, refuse("token: its signature does not match the key")
+	return nil, nil, refuse("token: its signature does not match the key")
 }
 
 // isBase64URL reports whether c is one of the 64 letters of base64url.

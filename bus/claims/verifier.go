@@ -19,6 +19,9 @@ type Config struct {
 	Issuer string
 	// Audience is what aud has to be or hold. Default: anything.
 	Audience string
+	// Check returns an error for claims that are not accepted from the key of this ID, which has signed them. It is called
+	// before a token is remembered, and has to be safe for concurrent use. Default: all are accepted.
+	Check func(keyID string, said Claims) error
 	// HTTPClient fetches a KeySet that is a URL. It follows no redirection from https to http, unless it has a
 	// CheckRedirect of its own. Default: http.DefaultClient.
 	HTTPClient *http.Client
@@ -91,7 +94,7 @@ func (v *Verifier) verify(ctx context.Context, token string, hash [sha256.Size]b
 	if err != nil {
 		return nil, err
 	}
-	payload, err := checkSignature(signed, candidates)
+	payload, key, err := checkSignature(signed, candidates)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +102,7 @@ func (v *Verifier) verify(ctx context.Context, token string, hash [sha256.Size]b
 	if err != nil { // which may quote the payload
 		return nil, refuse("token: its payload is not one strictly valid JSON object")
 	}
-	expiry, err := v.check(claims)
+	expiry, err := v.check(claims, key.KeyID)
 	if err != nil {
 		return nil, err
 	}
@@ -107,14 +110,19 @@ func (v *Verifier) verify(ctx context.Context, token string, hash [sha256.Size]b
 	return claims, nil
 }
 
-// check checks the claims that every token has or may have.
-func (v *Verifier) check(claims Claims) (expiry time.Time, err error) {
+// check checks the claims that every token has or may have, and which key has signed them.
+func (v *Verifier) check(claims Claims, keyID string) (expiry time.Time, err error) {
 	expiry, err = checkTimes(claims, time.Now())
 	if err == nil {
 		err = checkIssuer(claims, v.config.Issuer)
 	}
 	if err == nil {
 		err = checkAudience(claims, v.config.Audience)
+	}
+	if err == nil && v.config.Check != nil {
+		if why := v.config.Check(keyID, claims); why != nil {
+			err = refuse("token: %s", why)
+		}
 	}
 	return expiry, err
 }

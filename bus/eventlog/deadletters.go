@@ -47,6 +47,7 @@ type DeadLetterOption func(*deadLetterOptions)
 type deadLetterOptions struct {
 	service, event string
 	after          uint64
+	below          *uint64
 }
 
 // Of yields only the dead letters of a service and of one kind of events; "" stands for all. Default: all.
@@ -59,8 +60,14 @@ func After(sequence uint64) DeadLetterOption {
 	return func(o *deadLetterOptions) { o.after = sequence }
 }
 
-// DeadLetters yields the dead letters of a publisher that exist when the sequence is ranged over, the oldest first;
-// none if the publisher has no log. An error ends the sequence.
+// Below begins with the newest dead letter below a sequence number, 0 for the newest of all, and goes back. It replaces
+// [After].
+func Below(sequence uint64) DeadLetterOption {
+	return func(o *deadLetterOptions) { o.below = &sequence }
+}
+
+// DeadLetters yields the dead letters of a publisher that exist when the sequence is ranged over, the oldest first
+// unless [Below] says otherwise; none if the publisher has no log. An error ends the sequence.
 func DeadLetters(ctx context.Context, conn *bus.Conn, publisher string,
 	options ...DeadLetterOption) iter.Seq2[DeadLetter, error] {
 	return func(yield func(DeadLetter, error) bool) {
@@ -97,11 +104,20 @@ func (c *client) deadLetters(ctx context.Context, options *deadLetterOptions, yi
 	if err != nil {
 		return c.failed(err)
 	}
-	return c.each(ctx, stream, c.names.DeadLetter(service, event, durable.AnyToken), options.after,
-		func(message *jetstream.RawStreamMsg) bool {
-			dead := c.newDeadLetter(message)
-			return dead.stored.partition == durable.CutOffToken || yield(dead)
-		})
+	filter := c.names.DeadLetter(service, event, durable.AnyToken)
+	take := func(message *jetstream.RawStreamMsg) bool {
+		dead := c.newDeadLetter(message)
+		return dead.stored.partition == durable.CutOffToken || yield(dead)
+	}
+	if options.below == nil {
+		return c.each(ctx, stream, filter, options.after, take)
+	}
+	state := stream.CachedInfo().State
+	before := state.LastSeq + 1
+	if *options.below > 0 {
+		before = min(before, *options.below)
+	}
+	return (&backwards{c, stream, filter}).each(ctx, state.FirstSeq, before, take)
 }
 
 func (c *client) newDeadLetter(message *jetstream.RawStreamMsg) DeadLetter {
@@ -126,49 +142,70 @@ func (d DeadLetter) Redeliver(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c := d.stored.client
-	again := nats.NewMsg(c.names.Retried(d.Service, d.stored.event, d.stored.partition))
-	if err := d.checkSubscribed(ctx, again.Subject); err != nil {
+	err = d.stored.client.redeliver(ctx, &redelivery{
+		service: d.Service, event: d.stored.event, partition: d.stored.partition,
+		eventID: d.stored.message.Header.Get(durable.EventIDHeader), data: d.stored.message.Data,
+		id: "retry " + d.Service + " " + strconv.FormatInt(d.At.UnixNano(), 10), otherwise: "so it stays a dead letter",
+	})
+	if err != nil {
 		return err
 	}
-	again.Data = d.stored.message.Data
-	again.Header.Set(durable.EventIDHeader, d.stored.message.Header.Get(durable.EventIDHeader))
-	id := "retry " + d.Service + " " + strconv.FormatInt(d.At.UnixNano(), 10)
-	_, err = ask(ctx, func(ctx context.Context) (*jetstream.PubAck, error) {
-		return c.manager.PublishMsg(ctx, again, jetstream.WithMsgID(id))
+	return d.delete(ctx, stream)
+}
+
+// redelivery is an event that is delivered again to one service.
+type redelivery struct {
+	service, event, partition string // the last two as tokens
+	eventID                   string // by which JetStream knows the event
+	data                      []byte
+	id                        string // with which JetStream stores it once; "" for each time
+	otherwise                 string // what becomes of the event if the service does not subscribe, for errors
+}
+
+// redeliver has JetStream store an event for one service.
+func (c *client) redeliver(ctx context.Context, of *redelivery) error {
+	again := nats.NewMsg(c.names.Retried(of.service, of.event, of.partition))
+	if err := c.checkSubscribed(ctx, of, again.Subject); err != nil {
+		return err
+	}
+	again.Data = of.data
+	again.Header.Set(durable.EventIDHeader, of.eventID)
+	var options []jetstream.PublishOpt
+	if of.id != "" {
+		options = append(options, jetstream.WithMsgID(of.id))
+	}
+	_, err := ask(ctx, func(ctx context.Context) (*jetstream.PubAck, error) {
+		return c.manager.PublishMsg(ctx, again, options...)
 	})
 	if errors.Is(err, jetstream.ErrNoStreamResponse) {
 		return errorf(http.StatusServiceUnavailable, "the stream %s does not take %s, or the broker does not let this "+
 			"connection publish it: add %s to its subjects, see docs/guides/events.md",
 			c.names.Events(), again.Subject, c.names.Retried(durable.AnyToken, durable.AnyToken, durable.AnyToken))
 	}
-	if err != nil {
-		return c.failed(err)
-	}
-	return d.delete(ctx, stream)
+	return c.failed(err)
 }
 
 // checkSubscribed returns an error if the service would not get the event under a subject. JetStream does not report
 // that: it confirms a message without a consumer, and delivers it to none.
-func (d DeadLetter) checkSubscribed(ctx context.Context, again string) error {
-	c := d.stored.client
-	name := durable.ConsumerName{Service: d.Service, Event: d.stored.event}
+func (c *client) checkSubscribed(ctx context.Context, of *redelivery, again string) error {
+	name := durable.ConsumerName{Service: of.service, Event: of.event}
 	found, err := c.consumer(ctx, name.String())
 	if isGone(err) { // it may be handled in order
-		name.Partition = d.stored.partition
+		name.Partition = of.partition
 		found, err = c.consumer(ctx, name.String())
 	}
 	switch {
 	case isGone(err):
-		return errorf(http.StatusNotFound, "%s does not subscribe to %s of %s any more, so it stays a dead letter", d.Service,
-			d.Event, d.Publisher)
+		return errorf(http.StatusNotFound, "%s does not subscribe to %s of %s any more, %s", of.service,
+			eventName(of.event), c.names.Publisher, of.otherwise)
 	case err != nil:
 		return c.failed(err)
 	case !takes(&consumer{name, found.CachedInfo()}, again):
 		return errorf(http.StatusServiceUnavailable,
-			"the consumer %s does not take %s, so it stays a dead letter: if the stream %s does not either, "+
+			"the consumer %s does not take %s, %s: if the stream %s does not either, "+
 				"add %s to its subjects, see docs/guides/events.md; then restart an instance of %s",
-			name, again, c.names.Events(), c.names.Retried(durable.AnyToken, durable.AnyToken, durable.AnyToken), d.Service)
+			name, again, of.otherwise, c.names.Events(),
+			c.names.Retried(durable.AnyToken, durable.AnyToken, durable.AnyToken), of.service)
 	default:
 		return nil
 	}

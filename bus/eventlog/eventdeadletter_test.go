@@ -156,6 +156,9 @@ func TestDeadLetters_Selected(t *testing.T) {
 		{"another event", []eventlog.DeadLetterOption{eventlog.Of("", "on-paid")}, nil},
 		{"another service", []eventlog.DeadLetterOption{eventlog.Of("door.example", "")}, nil},
 		{"after", []eventlog.DeadLetterOption{eventlog.Of(mailer, ""), eventlog.After(ofMailer[0])}, ofMailer[1:]},
+		{"newest first", []eventlog.DeadLetterOption{eventlog.Of(mailer, ""), eventlog.Below(0)},
+			[]uint64{ofMailer[1], ofMailer[0]}},
+		{"below", []eventlog.DeadLetterOption{eventlog.Of(mailer, ""), eventlog.Below(ofMailer[1])}, ofMailer[:1]},
 		{"after all", []eventlog.DeadLetterOption{eventlog.After(all[3].Sequence)}, nil},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -27,14 +27,7 @@ import (
 // with the error; their status Executed is unknown.
 func Replay(ctx context.Context, conn *bus.Conn, publisher, service, event string,
 	from time.Time) (events int, err error) {
-	c, log, err := openLog(ctx, conn, publisher)
-	if err != nil {
-		return 0, err
-	}
-	if err := c.checkStart(ctx, log, from); err != nil {
-		return 0, err
-	}
-	consumers, err := c.subscribed(ctx, log, service, event)
+	c, log, consumers, err := toReplay(ctx, conn, publisher, service, event, from)
 	if err != nil {
 		return 0, err
 	}
@@ -44,6 +37,45 @@ func Replay(ctx context.Context, conn *bus.Conn, publisher, service, event strin
 			return events, partly(c.failed(err), i, len(consumers))
 		}
 		events += int(pending)
+	}
+	return events, nil
+}
+
+// toReplay returns the log of a publisher and the consumers of a service in it, if they can be set back to a time.
+func toReplay(ctx context.Context, conn *bus.Conn, publisher, service, event string,
+	from time.Time) (c *client, log jetstream.Stream, consumers []consumer, err error) {
+	if c, log, err = openLog(ctx, conn, publisher); err != nil {
+		return nil, nil, nil, err
+	}
+	if err := c.checkStart(ctx, log, from); err != nil {
+		return nil, nil, nil, err
+	}
+	consumers, err = c.subscribed(ctx, log, service, event)
+	return c, log, consumers, err
+}
+
+// ReplayCount returns how many events [Replay] would deliver now, and the same errors. It changes nothing.
+func ReplayCount(ctx context.Context, conn *bus.Conn, publisher, service, event string,
+	from time.Time) (events int, err error) {
+	c, log, consumers, err := toReplay(ctx, conn, publisher, service, event, from)
+	if err != nil {
+		return 0, err
+	}
+	for i := range consumers {
+		config, err := c.startingAt(ctx, log, &consumers[i], from)
+		if err != nil {
+			return 0, err
+		}
+		counting, err := ask(ctx, func(ctx context.Context) (jetstream.Consumer, error) {
+			return log.CreateConsumer(ctx, jetstream.ConsumerConfig{
+				FilterSubjects: consumers[i].filters(), DeliverPolicy: config.DeliverPolicy, OptStartTime: config.OptStartTime,
+				AckPolicy: jetstream.AckNonePolicy, InactiveThreshold: answerTimeout, MemoryStorage: true,
+			})
+		})
+		if err != nil {
+			return 0, c.failed(err)
+		}
+		events += int(counting.CachedInfo().NumPending)
 	}
 	return events, nil
 }

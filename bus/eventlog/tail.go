@@ -198,13 +198,11 @@ func (c *client) checkEvent(ctx context.Context, log jetstream.Stream, event str
 }
 
 func (c *client) newEvent(message jetstream.Msg) Event {
-	_, token, _ := lastTokens(message.Subject())
-	event := Event{Publisher: c.names.Publisher, Event: eventName(token)}
+	raw := &jetstream.RawStreamMsg{Subject: message.Subject(), Header: message.Headers(), Data: message.Data()}
 	if metadata, err := message.Metadata(); err == nil {
-		event.Stored, event.Sequence = metadata.Timestamp, metadata.Sequence.Stream
+		raw.Time, raw.Sequence = metadata.Timestamp, metadata.Sequence.Stream
 	}
-	event.MsgID, event.ID, event.Body = parse(message.Data(), message.Headers().Get(jetstream.MsgIDHeader))
-	return event
+	return c.eventOf(raw)
 }
 
 // parse returns the content of a stored event. storedAs is what JetStream knows it by: the path and the id that the

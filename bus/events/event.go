@@ -7,13 +7,14 @@ import (
 	"iter"
 	"net/http"
 	"reflect"
-	"strconv"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/internal/client"
+	"github.com/busline/busline/bus/internal/durable"
 	"github.com/busline/busline/bus/internal/feature"
 	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/internal/status"
@@ -50,16 +51,6 @@ func NewEvent[Arguments any](of *Publisher, path string) Event[Arguments] {
 	return event
 }
 
-// addressOf returns the address of an event.
-func addressOf(host, path string) string {
-	return "https://" + host + ":" + strconv.Itoa(subject.EventPort) + path
-}
-
-// subjectOf returns the subject of an event, by its path.
-func subjectOf(plane, publisher, path string) (string, error) {
-	return subject.Address{Port: subject.EventPort, Host: publisher, Method: http.MethodPost, Path: path}.Subject(plane)
-}
-
 // KeyedBy returns the event with a key: the value of an argument, found by its json tag in a struct, or by its name in
 // bus.Args. Events with equal keys are handled in order. A key is a text, an integer, or a value that marshals as text.
 // If an event has no key, or an empty one, Publish returns an error with status 400, and nothing is sent. Default: no
@@ -89,6 +80,23 @@ func (e Event[Arguments]) Publish(ctx context.Context, arguments Arguments) erro
 		return err
 	}
 	return e.of.sources.send(ctx, message, e.of.store)
+}
+
+// Cancel drops an event of [At] that has not come yet, by the id of [WithID]. It has no effect on one that has, and on
+// one that waits in an outbox. The id cannot be used again for two minutes. Its errors are those of Publish.
+func (e Event[Arguments]) Cancel(ctx context.Context, id string) error {
+	err := e.err
+	if err == nil && id == "" {
+		err = status.NotRun(http.StatusBadRequest, nil, "event %s cannot be canceled without the id of events.WithID",
+			e.address)
+	}
+	if err != nil {
+		return feature.Bus.Unsent(err)
+	}
+	if e.of.store == nil {
+		return notStored(subject.Address{Host: e.of.host, Path: e.path}, "be canceled")
+	}
+	return feature.Bus.Error(e.of.store.Cancel(ctx, e.path, id))
 }
 
 // message is an event that is to be sent.
@@ -127,9 +135,13 @@ func (e Event[Arguments]) message(arguments Arguments) (message, error) {
 func (e Event[Arguments]) Outcomes(ctx context.Context, arguments Arguments) iter.Seq2[bus.Response[struct{}], error] {
 	return func(yield func(bus.Response[struct{}], error) bool) {
 		event, err := e.message(arguments)
+		if err == nil && (recorderOf(ctx) != nil || !laterOf(ctx).IsZero()) {
+			err = feature.Bus.Error(status.NotRun(http.StatusBadRequest, nil,
+				"event %s: no service handles it now: in a transaction, or for later, use Publish in place of Outcomes", e.address))
+		}
 		if err == nil && e.of.store != nil {
 			err = e.of.sources.OneWay(ctx, event.request,
-				func(ctx context.Context) error { return keep(ctx, event, e.of.store) })
+				func(ctx context.Context) error { return feature.Bus.Error(e.of.store.Store(ctx, event.stored(ctx))) })
 		}
 		if err != nil {
 			yield(bus.Response[struct{}]{}, err)
@@ -236,8 +248,14 @@ func (s *sources) warnOfMisspelt(name eventName, request *restmap.Request) {
 func (s *sources) send(ctx context.Context, event message, store store) error {
 	return s.OneWay(ctx, event.request, func(ctx context.Context) error {
 		outgoing := event.outgoing()
+		if record := recorderOf(ctx); record != nil {
+			return event.record(ctx, store, record)
+		}
 		if store != nil {
 			return s.sendStored(ctx, event, store)
+		}
+		if laterOf(ctx).After(time.Now()) {
+			return notStored(outgoing.Address, "come later")
 		}
 		before := s.Broker().LastReport()
 		if err := s.Client().Publish(ctx, outgoing); err != nil {
@@ -247,25 +265,56 @@ func (s *sources) send(ctx context.Context, event message, store store) error {
 	})
 }
 
-// sendStored stores an event, and then also sends it to subscribers without Durable. If they do not get it, that is no
-// error, because the event is stored.
-func (s *sources) sendStored(ctx context.Context, event message, store store) error {
-	if err := keep(ctx, event, store); err != nil {
-		return err
+// record passes the event to a recorder.
+func (m message) record(ctx context.Context, store store, record func(context.Context, Record) error) error {
+	address := m.outgoing().Address
+	if store == nil {
+		return notStored(address, "be part of a transaction")
 	}
-	outgoing := event.outgoing()
-	if err := s.Client().Publish(ctx, outgoing); err != nil {
-		s.Log(s.logger.Warn().Err(err).Str("subject", outgoing.Subject),
-			"an event was stored, but subscribers without events.Durable did not get it")
+	event := m.stored(ctx)
+	if err := store.Check(event); err != nil {
+		return feature.Bus.Error(err)
+	}
+	kept := newRecord(address.Host, event)
+	if err := kept.checkTexts(); err != nil {
+		return feature.Bus.Error(err)
+	}
+	if err := record(ctx, kept); err != nil {
+		return feature.Bus.Error(status.NotRun(http.StatusInternalServerError, err,
+			"event %s of %s is not kept for later: %s", address.Path, address.Host, err))
 	}
 	return nil
 }
 
-// keep stores an event.
-func keep(ctx context.Context, event message, store store) error {
+// notStored returns the error for what only stored events can.
+func notStored(address subject.Address, what string) error {
+	return feature.Bus.Error(status.NotRun(http.StatusBadRequest, nil,
+		"event %s of %s is not stored, so it cannot %s: use a publisher with events.Durable()", address.Path, address.Host,
+		what))
+}
+
+// sendStored stores an event, and then also sends it to subscribers without Durable. If they do not get it, that is no
+// error, because the event is stored.
+func (s *sources) sendStored(ctx context.Context, event message, store store) error {
+	stored := event.stored(ctx)
+	if err := store.Store(ctx, stored); err != nil {
+		return feature.Bus.Error(err)
+	}
+	if stored.At.IsZero() {
+		s.sendUnstored(ctx, event.outgoing())
+	}
+	return nil
+}
+
+// stored returns what is stored of the event.
+func (m message) stored(ctx context.Context) durable.Event {
 	id, _ := ctx.Value(idKey{}).(string)
-	outgoing := event.outgoing()
-	return feature.Bus.Error(store.Store(ctx, outgoing.Address.Path, id, event.key, &outgoing.Request))
+	outgoing := m.outgoing()
+	event := durable.Event{Path: outgoing.Address.Path, ID: id, Key: m.key, Request: &outgoing.Request}
+	if at := laterOf(ctx); at.After(time.Now()) {
+		event.At = at
+	}
+	return event
 }
 
 // confirm returns when the broker has received the published event. It returns an error if the broker denied it.

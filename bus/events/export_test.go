@@ -3,6 +3,7 @@ package events
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/internal/durable"
@@ -49,3 +50,12 @@ func KeyOf[Arguments any](e Event[Arguments], arguments Arguments) (string, erro
 
 // NotesOf returns what /-/ready tells of the events of a connection.
 func NotesOf(c *bus.Conn) []string { return sourcesOf(c).Notes() }
+
+// Missed returns how many times of a schedule there are between two ticks.
+func Missed(schedule string, after, before time.Time) (int, error) {
+	times, err := parseSchedule(schedule)
+	if err != nil {
+		return 0, err
+	}
+	return times.missed(after, before), nil
+}

@@ -67,7 +67,7 @@ func TestEventList_Denied(t *testing.T) {
 	kit.Fire(t, kit.NewOrdered(t, source), 1)
 	kit.AwaitOrders(t, heard, 1)
 	e.Log.Await(t, "the events of this instance are not listed")
-	assert.True(t, source.Healthy())
+	require.NoError(t, source.Health())
 	err := e.Connect("caller.example").Call(t.Context(), "GET https://orders.example:888/events", nil, nil)
 	kit.CheckError(t, err, http.StatusServiceUnavailable, bus.ExecutedNo)
 }

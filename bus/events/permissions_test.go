@@ -16,6 +16,7 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/broker"
+	"github.com/busline/busline/bus/eventlog"
 	"github.com/busline/busline/bus/events"
 	"github.com/busline/busline/bus/test/kit"
 )
@@ -54,6 +55,8 @@ func TestEvent_Permissions(t *testing.T) {
 				}
 				kit.AwaitOrders(t, stored, 1)
 				e.Log.Await(t, "and is a dead letter")
+				publishOtherwise(t, source, ordered)
+				kit.AwaitOrders(t, stored, 2)
 				for host, conn := range map[string]*bus.Conn{kit.OrdersHost: source, "mailer.example": mailer,
 					"stock.example": stock} {
 					granted, err := conn.Permissions()
@@ -70,6 +73,29 @@ func TestEvent_Permissions(t *testing.T) {
 			}
 		})
 	}
+}
+
+// publishOtherwise publishes two events, a recorded one and a later one, and awaits a tick.
+func publishOtherwise(t *testing.T, source *bus.Conn, ordered events.Event[kit.Ordered]) {
+	t.Helper()
+	var record events.Record
+	recorded := events.WithRecorder(t.Context(), func(_ context.Context, of events.Record) error {
+		record = of
+		return nil
+	})
+	require.NoError(t, ordered.Publish(recorded, kit.Ordered{Number: 4}))
+	require.NoError(t, record.Publish(t.Context(), source))
+	for _, err := range eventlog.Tail(t.Context(), source, kit.OrdersHost, eventlog.Since(time.Time{}),
+		eventlog.NoFollow()) {
+		require.NoError(t, err) // as a relay does
+	}
+	require.NoError(t, ordered.Publish(events.After(t.Context(), time.Millisecond), kit.Ordered{Number: 5}))
+	ticks := make(chan events.Tick, 10)
+	require.NoError(t, events.Every(source, "/on-tick", "@every 1s", func(_ context.Context, tick events.Tick) error {
+		ticks <- tick
+		return nil
+	}))
+	<-ticks
 }
 
 // TestForbiddenEvents are an error of who fires them.

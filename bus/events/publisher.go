@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"strconv"
+	"time"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/internal/durable"
@@ -12,7 +14,6 @@ import (
 	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/internal/status"
 	"github.com/busline/busline/bus/subject"
-	"github.com/busline/busline/bus/wire"
 	"github.com/busline/busline/reflectapi"
 )
 
@@ -74,9 +75,14 @@ func Of[T any]() PublishOption {
 
 // store stores events for services that subscribe with [Durable].
 type store interface {
-	// Store stores the event of a path, and returns when that is confirmed. id is that of [WithID], "" for none. Events
-	// with equal keys are kept in order; "" stands for none.
-	Store(ctx context.Context, path, id, key string, event *wire.Request) error
+	// Store stores an event, and returns when that is confirmed.
+	Store(ctx context.Context, event durable.Event) error
+	// Check returns the error of Store for an event that can never be stored.
+	Check(event durable.Event) error
+	// Cancel drops the event of a path and an id that has not come yet.
+	Cancel(ctx context.Context, path, id string) error
+	// Timetable has an event stored again and again.
+	Timetable(ctx context.Context, timing durable.Timing) (*durable.Timetable, error)
 	// Permissions returns the permissions that the user of the connection needs for storing.
 	Permissions() (publish, subscribe []natsconn.Permission)
 }
@@ -139,6 +145,16 @@ func (p *Publisher) open(config *publishConfig) error {
 	return nil
 }
 
+// addressOf returns the address of an event.
+func addressOf(host, path string) string {
+	return "https://" + host + ":" + strconv.Itoa(subject.EventPort) + path
+}
+
+// subjectOf returns the subject of an event, by its path.
+func subjectOf(plane, publisher, path string) (string, error) {
+	return subject.Address{Port: subject.EventPort, Host: publisher, Method: http.MethodPost, Path: path}.Subject(plane)
+}
+
 // validSource returns an error if a host cannot publish events.
 func validSource(host string) error {
 	if host == subject.HostAll {
@@ -185,7 +201,34 @@ type idKey struct{}
 // publish the event again, after an error that leaves open whether it was stored, use the same id: within two minutes,
 // or the age of [MaxAge] if that is less, an event under the same path with an id that was used is dropped, whatever
 // its arguments are, without an error. So do not publish several events with one such context. The id only affects
-// storing: services that subscribe without [Durable] get the event again. Default: each Publish is a separate event.
+// storing: services that subscribe without [Durable] get the event again. More than 16 KiB, with the path, are refused
+// with status 413. Default: each Publish is a separate event.
 func WithID(ctx context.Context, id string) context.Context {
 	return context.WithValue(ctx, idKey{}, id)
+}
+
+type laterKey struct{}
+
+// At returns a context with which stored events are published later: JetStream keeps the event and stores it at a time,
+// to some 250 ms, whether the publisher is there or not. Before that no subscriber gets it and it is not in the log;
+// Stored of [Delivery] is the time at which it came. Those that subscribe without [Durable] never get it. An event
+// whose time has passed is published at once. With [WithID] another event with that id is dropped within two minutes,
+// and [Event.Cancel] drops this one.
+//
+// The time must be within [MaxAge], else Publish returns an error with status 400, as it does for a publisher without
+// Durable. A log that is full drops its oldest events, and so may drop one that has not come: see [MaxBytes]. The
+// broker must be nats-server 2.12 or later; else the status is 501. Default: events are published at once.
+func At(ctx context.Context, at time.Time) context.Context {
+	return context.WithValue(ctx, laterKey{}, at)
+}
+
+// After is [At] with the time after a duration. The duration begins when After is called.
+func After(ctx context.Context, wait time.Duration) context.Context {
+	return At(ctx, time.Now().Add(wait))
+}
+
+// laterOf returns the time of At, zero for none.
+func laterOf(ctx context.Context) time.Time {
+	at, _ := ctx.Value(laterKey{}).(time.Time)
+	return at
 }

@@ -305,6 +305,11 @@ func (s *sources) Notes() (all []string) {
 			all = append(all, each.String())
 		}
 	}
+	for _, each := range s.watches {
+		if note := each.Note(); note != "" {
+			all = append(all, note)
+		}
+	}
 	slices.Sort(all)
 	return all
 }

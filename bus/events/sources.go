@@ -40,6 +40,7 @@ type sources struct {
 	watches   map[string]eventWatch      // of the services that subscribe to these
 	readers   []eventReader              // of stored events, in the order of Subscribe
 	checks    map[string]*publisherCheck // of the publishers of stored events
+	needs     []natsconn.Permission      // beside those of stores and readers
 	unstored  map[unstored]time.Time     // when a subscriber asked last for an event that should be stored
 }
 
@@ -103,6 +104,8 @@ func (s *sources) router(source string) *server.Router {
 type eventWatch interface {
 	// Subscribers returns how far they were at the latest look, and the bytes of the log and their limit.
 	Subscribers() (all []durable.Subscriber, bytes, limit float64)
+	// Note returns a sentence for operators about the servers that have the log; "" if nothing is amiss.
+	Note() string
 }
 
 // stored notes that the events of a host are stored, and starts to watch the services once.
@@ -113,6 +116,13 @@ func (s *sources) stored(host string, store store, watch func() eventWatch) {
 	if s.watches[host] == nil {
 		s.watches[host] = watch()
 	}
+}
+
+// storeFor returns where the events of a host are stored, nil if the connection does not know.
+func (s *sources) storeFor(host string) store {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stores[host]
 }
 
 // add adds a reader of stored events.
@@ -140,7 +150,10 @@ func (s *sources) startWaiting(last eventReader) {
 }
 
 // Close gives back the events that cannot be handled any more. There are some only if the time of Close is up.
-func (s *sources) Close() {
+func (s *sources) Close() { s.giveBack() }
+
+// giveBack gives back the events that wait for room.
+func (s *sources) giveBack() {
 	for _, reader := range s.reading() {
 		reader.NakAll()
 	}
@@ -151,6 +164,15 @@ func (s *sources) Close() {
 func (s *sources) Reconnected() {
 	for _, reader := range s.reading() {
 		reader.FetchNow()
+	}
+}
+
+// SetReady gives back the events that wait for room, or fetches events again.
+func (s *sources) SetReady(ready bool) {
+	if ready {
+		s.Reconnected()
+	} else {
+		s.giveBack()
 	}
 }
 
@@ -167,7 +189,16 @@ func (s *sources) Permissions() (publish, subscribe []natsconn.Permission) {
 	for _, store := range s.stores {
 		add(store.Permissions())
 	}
-	return publish, subscribe
+	return append(publish, s.needs...), subscribe
+}
+
+// need notes a permission to publish that the connection needs beside those of what it stores and reads.
+func (s *sources) need(permission natsconn.Permission) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !slices.Contains(s.needs, permission) {
+		s.needs = append(s.needs, permission)
+	}
 }
 
 // Expose writes how many events could not be handled, from zero on, and how far the subscribers of stored events are.

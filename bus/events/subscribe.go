@@ -179,6 +179,9 @@ func (s *subscribeConfig) check() error {
 		if each.Port != subject.EventPort {
 			errs = append(errs, fmt.Errorf("events are on port %d: leave bus.Port out", subject.EventPort))
 		}
+		if each.Limited {
+			errs = append(errs, errors.New("events come from the host that is subscribed to: leave out bus.RequireCallers"))
+		}
 		if s.durable != nil && !each.Queue {
 			errs = append(errs,
 				errors.New("stored events go to one instance of a service, not to all of them: leave out bus.NoQueue or "+

@@ -102,7 +102,7 @@ func mayRunTwice(ctx context.Context, call *bus.Exchange) bool {
 	case http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete, http.MethodOptions:
 		return true
 	default:
-		return isIdempotent(ctx)
+		return isIdempotent(ctx, call)
 	}
 }
 

@@ -20,15 +20,13 @@ import (
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/events"
 	"github.com/busline/busline/bus/wire"
+	"github.com/busline/busline/restmap"
 )
 
 const (
-	// keyHeader names a request, so that it can be repeated (draft-ietf-httpapi-idempotency-key-header).
-	keyHeader = "Idempotency-Key"
+	keyHeader = restmap.IdempotencyKey
 	// replayedHeader is in an answer that was given before.
 	replayedHeader = "Idempotent-Replayed"
-
-	longestKey = 255 // bytes
 
 	// answerAge is how long answers are kept by default.
 	answerAge = 24 * time.Hour
@@ -71,8 +69,8 @@ func WithRunAgain() IdempotentOption {
 //	err = bus.Serve(conn, till, bus.Intercept(once))
 //
 // A repeat waits for an attempt that still runs, to the end of its time: 409. The same key with another request is 422,
-// a malformed one 400. A key belongs to its caller: the subject of the token, else the calling host. A handler runs to
-// its deadline although its caller leaves, as a repeat may ask for its answer.
+// a malformed or blank one 400. A key belongs to its caller: the subject of the token, else the calling host. A handler
+// runs to its deadline although its caller leaves, as a repeat may ask for its answer.
 //
 // What was refused before the handler has run is forgotten. An attempt whose instance is lost while the handler runs
 // may have done its work or not: see [WithRunAgain]. One whose answer cannot be stored, because it is a stream, is
@@ -122,12 +120,15 @@ type attempt struct {
 type idempotencyKey struct{}
 
 // WithIdempotencyKey returns a context whose calls carry an Idempotency-Key, for services with [Idempotent]; "" makes a
-// new one. [Retry] and [Hedge] may then send a call again as with [WithIdempotent]: use one context for one call.
+// new one. [Retry] and [Hedge] may then send a call again as with [WithIdempotent]: use one context for one call. A
+// service that keeps no keys runs a repeated call twice, but refuses it, 501, if the method is declared
+// //busline:idempotent. Generated clients of such methods make a key for each call that has none.
 func WithIdempotencyKey(ctx context.Context, key string) context.Context {
-	return bus.WithOutgoingHeader(WithIdempotent(ctx), keyHeader, cmp.Or(key, rand.Text()))
+	return bus.WithOutgoingHeader(ctx, keyHeader, cmp.Or(strings.TrimSpace(key), rand.Text()))
 }
 
-// IdempotencyKeyOf returns the key of the request that ctx serves; "" if it has none.
+// IdempotencyKeyOf returns the key of the request that ctx serves; "" if it has none. [Idempotent] takes the field out
+// of the header.
 func IdempotencyKeyOf(ctx context.Context) string {
 	key, _ := ctx.Value(idempotencyKey{}).(string)
 	return key
@@ -138,22 +139,27 @@ func (i *idempotent) intercept(next bus.CallFunc) bus.CallFunc {
 		if _, isEvent := events.DeliveryOf(ctx); isEvent || call.Side == bus.ClientSide {
 			return next(ctx, call)
 		}
-		sent := call.Request.Header.Get(keyHeader)
-		switch {
-		case sent == "" && !i.required:
+		header := call.Request.Header
+		switch isSent := header.Has(keyHeader); {
+		case !isSent && !i.required:
 			return next(ctx, call)
-		case sent == "":
+		case !isSent:
 			return bus.Errorf(http.StatusBadRequest, "the request needs an %s, such as a UUID, with which it may be repeated",
 				keyHeader)
 		case call.Request.Stream != nil:
 			return bus.Errorf(http.StatusBadRequest, "a request whose body is a stream cannot be repeated by its %s: "+
 				"leave it out", keyHeader)
 		}
-		key, err := parseKey(sent)
+		others := header.Without(keyHeader) // a copy, as the caller's is shared
+		if count := len(header) - len(others); count > 1 {
+			return bus.Errorf(http.StatusBadRequest, "the request has %d fields %s: send one", count, keyHeader)
+		}
+		key, err := parseKey(header.Get(keyHeader))
 		if err != nil {
 			return err
 		}
 		ctx = context.WithValue(ctx, idempotencyKey{}, key)
+		call.Request.Header = others
 		at := strings.Join([]string{callerOf(ctx, call), call.Method, call.Path, key}, "\n")
 		return i.once(ctx, call, next, bucketKey(at))
 	}
@@ -166,9 +172,9 @@ func parseKey(sent string) (string, error) {
 		key = strings.TrimSuffix(unquoted, `"`)
 	}
 	isForeign := func(c rune) bool { return c <= ' ' || c > '~' || c == '"' || c == '\\' }
-	if key == "" || len(key) > longestKey || strings.ContainsFunc(key, isForeign) {
+	if key == "" || len(key) > restmap.LongestIdempotencyKey || strings.ContainsFunc(key, isForeign) {
 		return "", bus.Errorf(http.StatusBadRequest, "%s: %.80q is no key: send 1 to %d letters, digits and signs, "+
-			"such as a UUID", keyHeader, sent, longestKey)
+			"such as a UUID", keyHeader, sent, restmap.LongestIdempotencyKey)
 	}
 	return key, nil
 }

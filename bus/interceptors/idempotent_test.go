@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -22,6 +25,7 @@ import (
 	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/bus/claims"
 	"github.com/busline/busline/bus/interceptors"
+	"github.com/busline/busline/portal/ingress"
 )
 
 // cashier takes money once for each key.
@@ -327,6 +331,31 @@ func TestIdempotent_Keys(t *testing.T) {
 	_, _, err = h.pay(keyed(t, strings.Repeat("a", 255)), "till.example", 5)
 	require.NoError(t, err)
 	assert.Equal(t, int64(1), h.runs.Load())
+	handler, err := ingress.New(h.bus.Connect("ingress"))
+	require.NoError(t, err)
+	for detail, keys := range map[string][]string{`"" is no key`: {""}, "2 fields Idempotency-Key: send one": {"a", "a"},
+		"fields Idempotency-Key: send": {"", "a"}} {
+		for address, do := range map[string]func(*http.Request) (*http.Response, error){
+			"https://till.example/pay": h.caller.Do,
+			"/till.example/pay": func(r *http.Request) (*http.Response, error) {
+				answer := httptest.NewRecorder()
+				handler.ServeHTTP(answer, r)
+				return answer.Result(), nil
+			},
+		} {
+			request := httptest.NewRequest(http.MethodPost, address, strings.NewReader(`{"cents":5}`))
+			request.RequestURI, request.Header = "", http.Header{"Content-Type": {"application/json"}, "Idempotency-Key": keys}
+			response, err := do(request)
+			require.NoError(t, err)
+			body, err := io.ReadAll(response.Body)
+			require.NoError(t, errors.Join(err, response.Body.Close()))
+			assert.Equal(t, http.StatusBadRequest, response.StatusCode, "%s: %s", address, body)
+			assert.Contains(t, strings.ReplaceAll(string(body), `\"`, `"`), detail, address)
+		}
+	}
+	_, _, err = h.pay(keyed(t, " "), "till.example", 5) // makes a key
+	require.NoError(t, err)
+	assert.Equal(t, int64(2), h.runs.Load())
 }
 
 // TestIdempotent_BucketGone holds that nothing runs while the answers cannot be read.
@@ -349,3 +378,97 @@ func TestIdempotent_BucketGone(t *testing.T) {
 	_, err = interceptors.Idempotent(t.Context(), h.conns[0], interceptors.WithAnswerAge(48*time.Hour))
 	require.ErrorContains(t, err, "its marks expire after 24h0m0s, not 48h0m0s")
 }
+
+// payer is declared in declaredSource.
+type payer interface {
+	Pay(ctx context.Context, cents int) (receipt int64, err error)
+}
+
+// declaredSource is the declaration of an interface of this package.
+func declaredSource() bus.ServeOption {
+	return bus.SourceFS(fstest.MapFS{"pay.go": {Data: []byte("package interceptors_test\n\n" +
+		"type payer interface {\n\t//busline:idempotent\n\tPay(ctx context.Context, cents int) (receipt int64, err error)\n}\n")}})
+}
+
+// TestIdempotent_Declared calls a method that is declared idempotent as a generated client does: each call has a key of
+// its own, unless the context has one, the caller repeats what may have run, and a service without a store of keys
+// refuses.
+func TestIdempotent_Declared(t *testing.T) {
+	t.Parallel()
+	h := newCounterHall(t)
+	var attempts atomic.Int64
+	var keys sync.Map
+	unsure := func(next bus.CallFunc) bus.CallFunc {
+		return func(ctx context.Context, call *bus.Exchange) error {
+			keys.Store(call.Request.Header.Get("Idempotency-Key"), true)
+			if err := next(ctx, call); err != nil || attempts.Add(1)%2 == 0 {
+				return err
+			}
+			return &bus.Error{Status: http.StatusGatewayTimeout, Executed: bus.ExecutedUnknown, Detail: "lost"}
+		}
+	}
+	caller := h.bus.Connect("shop.example",
+		bus.WithInterceptors(interceptors.Retry(interceptors.WithBackoff(time.Millisecond, time.Millisecond)), unsure))
+	pay := bus.NewOperation[struct {
+		Cents int `json:"cents"`
+	}, struct {
+		Receipt int64 `json:"receipt"`
+	}](caller, "POST https://till.example/pay").WithIdempotencyKey()
+	for want := range int64(3) {
+		paid, err := pay.Call(t.Context(), struct {
+			Cents int `json:"cents"`
+		}{5})
+		require.NoError(t, err)
+		assert.Equal(t, want+1, paid.Results.Receipt)
+	}
+	assert.EqualValues(t, 3, h.runs.Load())
+	assert.EqualValues(t, 6, attempts.Load())
+	assert.Len(t, maps.Collect(keys.Range), 3)
+	_, isNew := keys.Load("mine")
+	require.False(t, isNew)
+	_, err := pay.Call(keyed(t, "mine"), struct {
+		Cents int `json:"cents"`
+	}{5})
+	require.NoError(t, err)
+	_, hasMine := keys.Load("mine")
+	assert.True(t, hasMine)
+}
+
+// TestIdempotent_DeclaredAlone serves a method that is declared idempotent without the interceptor: a request with a
+// key is refused, as its caller relies on it.
+func TestIdempotent_DeclaredAlone(t *testing.T) {
+	t.Parallel()
+	embedded, err := broker.Start()
+	require.NoError(t, err)
+	t.Cleanup(embedded.Close)
+	conn, err := bus.Connect(t.Context(), "till.example", bus.WithBroker(embedded), bus.WithLogger(zerolog.Nop()))
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, conn.Close(context.Background())) })
+	one := newCashier()
+	require.NoError(t, bus.Serve[payer](conn, one, declaredSource()))
+	err = conn.Call(keyed(t, "a"), "POST https://till.example/pay", bus.Args{"cents": 5}, nil)
+	failed, ok := errors.AsType[*bus.Error](err)
+	require.True(t, ok, err)
+	assert.Equal(t, http.StatusNotImplemented, failed.Status)
+	assert.Equal(t, bus.ExecutedNo, failed.Executed)
+	assert.Contains(t, failed.Detail, "is declared //busline:idempotent, and this service keeps no keys: "+
+		"serve it with bus.Intercept and interceptors.Idempotent")
+	blank, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://till.example/pay",
+		strings.NewReader(`{"cents":5}`))
+	require.NoError(t, err)
+	blank.Header = http.Header{"Content-Type": {"application/json"}, "Idempotency-Key": {""}}
+	response, err := conn.Do(blank)
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	assert.Equal(t, http.StatusNotImplemented, response.StatusCode)
+	require.NoError(t, conn.Call(t.Context(), "POST https://till.example/pay", bus.Args{"cents": 5}, nil))
+	assert.EqualValues(t, 1, one.runs.Load())
+	document, err := conn.OpenAPI()
+	require.NoError(t, err)
+	assert.Contains(t, string(document), `"name":"Idempotency-Key","in":"header"`)
+	err = bus.Serve[streamer](conn, one, bus.SourceFS(fstest.MapFS{"stream.go": {Data: []byte(
+		"package interceptors_test\n\ntype streamer interface {\n\t//busline:idempotent\n\tStream() iter.Seq2[int, error]\n}\n")}}))
+	assert.ErrorContains(t, err, "//busline:idempotent: the method streams, and no stream is kept for a repeat: leave it out")
+}
+
+type streamer interface{ Stream() iter.Seq2[int, error] }

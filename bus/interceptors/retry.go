@@ -38,15 +38,19 @@ func WithIdempotent(ctx context.Context) context.Context {
 	return context.WithValue(ctx, idempotentKey{}, true)
 }
 
-func isIdempotent(ctx context.Context) bool { return ctx.Value(idempotentKey{}) != nil }
+// isIdempotent reports whether a call may be sent again although it may have run: its context says so, or it has a key.
+func isIdempotent(ctx context.Context, call *bus.Exchange) bool {
+	return ctx.Value(idempotentKey{}) != nil || call.Request.Header.Get(keyHeader) != ""
+}
 
 // Retry returns an interceptor that repeats unicast calls that the connection makes, after a pause, within the time
 // budget of the call: where the next pause would outlast it, the caller gets the last error at once. A pause is at
 // least what the service suggests as RetryAfter.
 //
-// It repeats a call that has not run ([bus.ExecutedNo]) and has failed with 503 or 429; with [WithIdempotent] also one
-// that may have run, or has, and has failed with 502, 503, 504 or 429. It repeats no other call, none of a closed
-// connection, and no multicast. What it serves it leaves alone.
+// It repeats a call that has not run ([bus.ExecutedNo]) and has failed with 503 or 429; with [WithIdempotent], or an
+// Idempotency-Key, also one that may have run, or has, and has failed with 502, 503, 504 or 429: a service that keeps
+// no keys runs it twice. It repeats no other call, none of a closed connection, and no multicast. What it serves it
+// leaves alone.
 func Retry(options ...RetryOption) bus.Interceptor {
 	r := retry{first: 50 * time.Millisecond, longest: 2 * time.Second}
 	for _, option := range options {
@@ -58,7 +62,7 @@ func Retry(options ...RetryOption) bus.Interceptor {
 func (r retry) intercept(next bus.CallFunc) bus.CallFunc {
 	return func(ctx context.Context, call *bus.Exchange) error {
 		err := next(ctx, call)
-		if call.Side == bus.ServerSide || call.Multicast || !mayRetry(ctx, call.Failure(err)) {
+		if call.Side == bus.ServerSide || call.Multicast || !mayRetry(ctx, call, call.Failure(err)) {
 			return err
 		}
 		ends, hasEnd := ctx.Deadline()
@@ -70,7 +74,7 @@ func (r retry) intercept(next bus.CallFunc) bus.CallFunc {
 		}
 		for wait := min(r.first, r.longest); ; wait = min(2*wait, r.longest) {
 			failed := call.Failure(err)
-			if !mayRetry(ctx, failed) {
+			if !mayRetry(ctx, call, failed) {
 				return err
 			}
 			pause := max(failed.RetryAfter, wait/2) + rand.N(wait/2+1) //nolint:gosec // spreading is not a secret
@@ -88,13 +92,13 @@ func (r retry) intercept(next bus.CallFunc) bus.CallFunc {
 }
 
 // mayRetry reports whether a call has failed for a reason that may pass, and may be repeated.
-func mayRetry(ctx context.Context, failed *bus.Error) bool {
+func mayRetry(ctx context.Context, call *bus.Exchange, failed *bus.Error) bool {
 	if failed == nil || ctx.Err() != nil || errors.Is(failed, bus.ErrClosed) {
 		return false
 	}
 	passing := []int{http.StatusServiceUnavailable, http.StatusTooManyRequests}
 	if failed.Executed != bus.ExecutedNo {
-		if !isIdempotent(ctx) {
+		if !isIdempotent(ctx, call) {
 			return false
 		}
 		passing = append(passing, http.StatusBadGateway, http.StatusGatewayTimeout)

@@ -11,7 +11,7 @@ package otelbus
 import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/metric"
-	"go.opentelemetry.io/otel/trace"
+	oteltrace "go.opentelemetry.io/otel/trace"
 
 	"github.com/busline/busline/bus"
 )
@@ -26,12 +26,12 @@ const scheme = "https"
 type Option func(*config)
 
 type config struct {
-	tracers trace.TracerProvider
+	tracers oteltrace.TracerProvider
 	meters  metric.MeterProvider
 }
 
 // WithTracerProvider sets the provider of spans. Default: that of the process, otel.GetTracerProvider.
-func WithTracerProvider(provider trace.TracerProvider) Option {
+func WithTracerProvider(provider oteltrace.TracerProvider) Option {
 	return func(c *config) { c.tracers = provider }
 }
 

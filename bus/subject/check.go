@@ -1,6 +1,9 @@
 package subject
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 const (
 	maxHostLength  = 253 // RFC 1035, 2.3.4, without the trailing dot
@@ -40,6 +43,30 @@ func validLabel(label string) bool {
 		return false
 	}
 	return all(label, func(c byte) bool { return lowerOrDigit(c) || c == '-' })
+}
+
+// CheckCallers returns an error for the first that is neither a host nor stands for all hosts below one, as
+// "*.billing.example".
+func CheckCallers(hosts []string) error {
+	for _, each := range hosts {
+		host := strings.TrimPrefix(each, "*.")
+		reason := CheckHost(host)
+		if host == HostAll {
+			reason = malformed("every service answers on it, and none calls from it")
+		}
+		if reason != nil {
+			return malformed(`who may call: %q is neither a host nor of the form "*.billing.example": %v`, each, reason)
+		}
+	}
+	return nil
+}
+
+// IsCaller reports whether a host is one of those that [CheckCallers] accepts, or below one.
+func IsCaller(host string, callers []string) bool {
+	return slices.ContainsFunc(callers, func(each string) bool {
+		domain, isBelow := strings.CutPrefix(each, "*")
+		return each == host || isBelow && strings.HasSuffix(host, domain)
+	})
 }
 
 // CheckID returns an error unless id can be an instance ID: 1 to 32 of a-z and 0-9.

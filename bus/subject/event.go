@@ -7,6 +7,7 @@ const (
 	eventPort      = "e"
 	deadLetterPort = "d"
 	retriedPort    = "a" // "again"
+	laterPort      = "l"
 )
 
 // Event returns the subject under which an event is stored: "bus.e.example.orders.on-ordered.17" for the host
@@ -27,4 +28,10 @@ func DeadLetter(plane, host, consumer, token, partition string) string {
 // "bus.a.example.orders.mailer_example.on-ordered.17".
 func RetriedEvent(plane, host, consumer, token, partition string) string {
 	return strings.Join([]string{plane, retriedPort, reverse(host), consumer, token, partition}, ".")
+}
+
+// LaterEvent returns the subject of an event that comes later: "bus.l.example.orders.on-ordered.<id>". id is the token
+// of what JetStream knows it by, or "*".
+func LaterEvent(plane, host, token, id string) string {
+	return strings.Join([]string{plane, laterPort, reverse(host), token, id}, ".")
 }

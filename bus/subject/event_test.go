@@ -15,4 +15,6 @@ func TestEvent(t *testing.T) {
 		subject.DeadLetter("bus", "orders.example", "mailer_example", "*", "*"))
 	assert.Equal(t, "bus.a.example.orders.mailer_example.on-ordered.17",
 		subject.RetriedEvent("bus", "orders.example", "mailer_example", "on-ordered", "17"))
+	assert.Equal(t, "bus.l.example.orders.on-ordered.every", subject.LaterEvent("bus", "orders.example", "on-ordered",
+		"every"))
 }

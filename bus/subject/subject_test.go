@@ -239,3 +239,14 @@ func BenchmarkParse(b *testing.B) {
 		}
 	}
 }
+
+func TestIsCaller(t *testing.T) {
+	t.Parallel()
+	callers := []string{"orders.example", "*.billing.example"}
+	for host, want := range map[string]bool{
+		"orders.example": true, "a.orders.example": false, "orders.example.evil": false, "": false,
+		"eu.billing.example": true, "a.b.billing.example": true, "billing.example": false, "evilbilling.example": false,
+	} {
+		assert.Equal(t, want, subject.IsCaller(host, callers), host)
+	}
+}

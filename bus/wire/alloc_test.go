@@ -13,6 +13,9 @@ func TestAllocations(t *testing.T) {
 	request := wire.AppendRequest(nil, usualRequest())
 	response := wire.AppendResponse(nil, usualResponse())
 	ack := wire.AppendResponse(nil, usualAck())
+	proven := usualRequest()
+	proven.CallerProof = strings.Repeat("proof", 70)
+	withProof := wire.AppendRequest(nil, proven)
 	req, res := usualRequest(), usualResponse()
 	requestHead, responseHead := wire.NewRequestHead(req), wire.NewResponseHead(res)
 	var reused, kept wire.Request
@@ -32,10 +35,11 @@ func TestAllocations(t *testing.T) {
 			buffer = responseHead.AppendResponse(buffer[:0], res)
 			return nil
 		}},
-		"Reader.ParseRequest":             {0, func() error { return reader.ParseRequest(request, &kept) }},
-		"Reader.ParseResponse":            {0, func() error { return reader.ParseResponse(response, &keptResponse) }},
-		"Reader.ParseResponse of an ack":  {0, func() error { return reader.ParseResponse(ack, &keptResponse) }},
-		"ParseRequest with a used Header": {1, func() error { return wire.ParseRequest(request, &reused) }},
+		"Reader.ParseRequest":              {0, func() error { return reader.ParseRequest(request, &kept) }},
+		"Reader.ParseRequest with a proof": {0, func() error { return reader.ParseRequest(withProof, &kept) }},
+		"Reader.ParseResponse":             {0, func() error { return reader.ParseResponse(response, &keptResponse) }},
+		"Reader.ParseResponse of an ack":   {0, func() error { return reader.ParseResponse(ack, &keptResponse) }},
+		"ParseRequest with a used Header":  {1, func() error { return wire.ParseRequest(request, &reused) }},
 		"ParseRequest": {2, func() error {
 			var req wire.Request
 			return wire.ParseRequest(request, &req)

@@ -92,6 +92,8 @@ const (
 	HeaderContentLength = "Bus-Content-Length"
 	// HeaderActor is the token of the actor that a call is made for, on requests.
 	HeaderActor = "Bus-Actor"
+	// HeaderCallerProof proves to the called host who the sender is, on requests.
+	HeaderCallerProof = "Bus-Caller-Proof"
 )
 
 // OpCode is the kind of a message.

@@ -9,6 +9,7 @@ const (
 	fieldContentLength
 	fieldBusContentLength
 	fieldCallDepth
+	fieldCallerProof
 	fieldFragment
 	fieldFromHost
 	fieldFromID
@@ -34,6 +35,7 @@ func (id fieldID) String() string {
 		fieldContentLength:    "Content-Length",
 		fieldBusContentLength: HeaderContentLength,
 		fieldCallDepth:        HeaderCallDepth,
+		fieldCallerProof:      HeaderCallerProof,
 		fieldFragment:         HeaderFragment,
 		fieldFromHost:         HeaderFromHost,
 		fieldFromID:           HeaderFromID,
@@ -85,6 +87,9 @@ func usualName(line []byte) (id fieldID, size int) {
 	case "Bus-Call":
 		if string(line[8:16]) == "-Depth: " {
 			return fieldCallDepth, 16
+		}
+		if string(line[8:17]) == "er-Proof:" && len(line) > 17 && line[17] == ' ' {
+			return fieldCallerProof, 18
 		}
 	case "Bus-Time":
 		if string(line[8:17]) == "-Budget: " {
@@ -176,6 +181,9 @@ func fieldIDOf[Text text](name Text) fieldID {
 	case 16:
 		if same(name, "Proxy-Connection") {
 			return fieldSkipped
+		}
+		if same(name, HeaderCallerProof) {
+			return fieldCallerProof
 		}
 	case 17:
 		if same(name, "Transfer-Encoding") {

@@ -10,6 +10,7 @@ type frame struct {
 	payload       []byte             // begins with the bytes of text
 	text          string             // the lines, each with its CRLF, copied once; "" if strings is set
 	strings       *interner          // nil if text is used
+	proofs        *interner          // of the proofs of callers; nil if text is used
 	line          span               // the start line, without its CRLF
 	lines         int                // number of lines, including the start line
 	values        [singleFields]span // of single-valued fields, by fieldID
@@ -114,6 +115,17 @@ func (f *frame) string(part span) string {
 func (f *frame) unique(part span) string {
 	if f.strings != nil {
 		return f.strings.copy(f.bytes(part))
+	}
+	return f.text[part.from:part.to]
+}
+
+// proof is like string, for the proof of a caller, which is long, and the same in all its messages for a minute.
+func (f *frame) proof(part span) string {
+	if part.from == part.to {
+		return ""
+	}
+	if f.proofs != nil {
+		return f.proofs.keep(f.bytes(part))
 	}
 	return f.text[part.from:part.to]
 }

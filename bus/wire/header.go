@@ -24,6 +24,17 @@ func (h Header) Get(name string) string {
 	return ""
 }
 
+// Has reports whether there is a field of the name, be its value empty.
+func (h Header) Has(name string) bool {
+	return slices.ContainsFunc(h, func(field Field) bool { return strings.EqualFold(field.Name, name) })
+}
+
+// Without returns a copy that lacks the fields of a name, and has room for one.
+func (h Header) Without(name string) Header {
+	kept := append(make(Header, 0, len(h)+1), h...)
+	return slices.DeleteFunc(kept, func(field Field) bool { return strings.EqualFold(field.Name, name) })
+}
+
 // Add appends a field. Its name and value are checked when it is written, see AppendRequest.
 func (h *Header) Add(name, value string) {
 	*h = append(*h, Field{Name: name, Value: value})

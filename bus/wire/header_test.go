@@ -63,7 +63,7 @@ func TestReserved(t *testing.T) {
 	reserved := []string{
 		"Host", "Content-Length", "Connection", "Transfer-Encoding", "Trailer", "Upgrade", "Keep-Alive", "TE",
 		"Proxy-Connection", "Bus-From-Host", "Bus-From-Id", "Bus-Msg-Id", "Bus-Op-Code", "Bus-Time-Budget",
-		"Bus-Call-Depth", "Bus-Queue", "Bus-Actor", "Bus-", "hOST", "te", "bUS-aNYTHING", "BUS-QUEUE",
+		"Bus-Call-Depth", "Bus-Queue", "Bus-Actor", "bus-Caller-Proof", "Bus-", "hOST", "te", "bUS-aNYTHING", "BUS-QUEUE",
 	}
 	for _, name := range reserved {
 		if !wire.Reserved(name) {

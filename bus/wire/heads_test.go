@@ -80,7 +80,8 @@ func drawRequest(t *rapid.T) *wire.Request {
 		FromHost: drawText(t, "from host", "web.example"), FromID: drawText(t, "from ID", "k3xq27abcd"),
 		MsgID:      drawText(t, "message ID"),
 		TimeBudget: time.Duration(rapid.Int64().Draw(t, "budget")), CallDepth: rapid.Int().Draw(t, "depth"),
-		Actor: drawText(t, "actor"), Fragment: drawFragment(t), Header: drawHeader(t), Body: []byte(drawText(t, "body")),
+		Actor: drawText(t, "actor"), CallerProof: drawText(t, "proof", "a.b.c"), Fragment: drawFragment(t),
+		Header: drawHeader(t), Body: []byte(drawText(t, "body")),
 	}
 }
 

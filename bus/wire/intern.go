@@ -34,6 +34,11 @@ func (t *interner) intern(text []byte) string {
 	if len(text) > maxInterned {
 		return t.copy(text)
 	}
+	return t.keep(text)
+}
+
+// keep is intern for a text of any length, which is not empty.
+func (t *interner) keep(text []byte) string {
 	hash := hashOf(text)
 	slot := &t.slots[hash%uint32(len(t.slots))]
 	if slot.text == string(text) {

@@ -9,11 +9,12 @@ package wire
 type Reader struct {
 	head    head
 	strings interner
+	proofs  interner
 }
 
 // ParseRequest is like [ParseRequest].
 func (r *Reader) ParseRequest(payload []byte, req *Request) error {
-	r.head.strings = &r.strings
+	r.head.strings, r.head.proofs = &r.strings, &r.proofs
 	err := parseRequest(&r.head, payload, req)
 	r.head.release()
 	return err

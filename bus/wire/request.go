@@ -25,6 +25,8 @@ type Request struct {
 	CallDepth int
 	// Actor is the token, a JWT, of the actor of the call; "" for none. It is not verified.
 	Actor string
+	// CallerProof is the proof, a JWT, that FromHost and FromID are those of the sender; "" for none. It is not verified.
+	CallerProof string
 	// Fragment is set on a part of a request; Body is then only that part.
 	Fragment Fragment
 	// Window is how many bytes of a response that is a stream may be sent before the caller takes more; 0 if the caller
@@ -72,6 +74,9 @@ func appendLengthToDepth(dst []byte, req *Request) []byte {
 		dst = appendText(append(dst, crlf+HeaderActor+colonSpace...), req.Actor)
 	}
 	dst = appendNumber(append(dst, crlf+HeaderCallDepth+colonSpace...), min(max(req.CallDepth, 1), maxNumber))
+	if req.CallerProof != "" {
+		dst = appendText(append(dst, crlf+HeaderCallerProof+colonSpace...), req.CallerProof)
+	}
 	dst = appendFragment(dst, req.Fragment)
 	if req.IsHead && req.Method == http.MethodGet {
 		dst = append(dst, crlf+HeaderMethod+colonSpace+http.MethodHead...)
@@ -193,6 +198,7 @@ func (req *Request) parseFields(fields *head, authority string) (err error) {
 		return err
 	}
 	req.Actor = fields.string(fields.values[fieldActor])
+	req.CallerProof = fields.proof(fields.values[fieldCallerProof])
 	req.FromHost = fields.string(fields.values[fieldFromHost])
 	req.FromID = fields.string(fields.values[fieldFromID])
 	req.MsgID = fields.unique(fields.values[fieldMsgID])

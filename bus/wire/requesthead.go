@@ -39,8 +39,8 @@ func (h *RequestHead) AppendRequest(dst []byte, req *Request) []byte {
 		dst = appendSender(dst, req.FromHost, req.FromID)
 	}
 	dst = appendMsgIDToTimeBudget(dst, req)
-	if slices.Equal(h.model.Header, req.Header) {
-		dst = append(dst, h.fields...)
+	if common := len(h.model.Header); len(req.Header) >= common && slices.Equal(h.model.Header, req.Header[:common]) {
+		dst = appendHeader(append(dst, h.fields...), req.Header[common:])
 	} else {
 		dst = appendHeader(dst, req.Header)
 	}

@@ -156,6 +156,8 @@ func TestSchemas_AcceptValues(t *testing.T) {
 }
 
 // withoutNulls removes the members of objects that are null: a pointer to a pointer to nothing is read as no pointer.
+// It removes empty objects, too: a struct with an empty list that omitempty leaves out is not zero, and is read as
+// zero.
 func withoutNulls(value any) any {
 	switch value := value.(type) {
 	case []any:
@@ -164,7 +166,8 @@ func withoutNulls(value any) any {
 		}
 	case map[string]any:
 		for name, member := range value {
-			if value[name] = withoutNulls(member); value[name] == nil {
+			value[name] = withoutNulls(member)
+			if object, isObject := value[name].(map[string]any); value[name] == nil || isObject && len(object) == 0 {
 				delete(value, name)
 			}
 		}

@@ -32,11 +32,12 @@ type Service struct {
 // EndpointDoc is an endpoint with a description.
 type EndpointDoc struct {
 	*restmap.Endpoint
-	Description string  // replaces the method's doc comment; "" keeps it
-	Secured     bool    // calls need a token
-	Claims      string  // the rule for a token's claims, for documents that only authors see; "" leaves it out
-	Port        int     // replaces the service's port; 0 keeps it
-	Web         *WebDoc // of a web endpoint; nil for none
+	Description string   // replaces the method's doc comment; "" keeps it
+	Secured     bool     // calls need a token
+	Claims      string   // the rule for a token's claims, for documents that only authors see; "" leaves it out
+	Callers     []string // the hosts that may call; nil for all
+	Port        int      // replaces the service's port; 0 keeps it
+	Web         *WebDoc  // of a web endpoint; nil for none
 }
 
 // WebDoc is what a web endpoint says of itself, because only its path is known.
@@ -212,6 +213,7 @@ func (b *builder) addMethod(endpoint *EndpointDoc, method, id string) error {
 		OperationID: id,
 		Security:    security(endpoint.Secured),
 		Stored:      b.service.Stored,
+		Callers:     endpoint.Callers,
 	}
 	if endpoint.Secured {
 		operation.Claims = endpoint.Claims
@@ -232,7 +234,18 @@ func (b *builder) addMethod(endpoint *EndpointDoc, method, id string) error {
 	if err := b.describeInput(l); err != nil {
 		return err
 	}
+	if endpoint.Method.Declared.Idempotent {
+		operation.Parameters = append(operation.Parameters, keyParameter())
+	}
 	return b.describeOutput(l)
+}
+
+// keyParameter is the header field with which a request runs once.
+func keyParameter() *Parameter {
+	longest := uint64(restmap.LongestIdempotencyKey)
+	return &Parameter{Name: restmap.IdempotencyKey, In: "header",
+		Schema:      &schema.Schema{Type: "string", MaxLength: &longest},
+		Description: "A text that no other request has, such as a UUID: sent again with it, the request does not run again."}
 }
 
 // isDeprecated reports whether a paragraph of a doc comment begins with the word by which Go's tools know that it

@@ -74,6 +74,9 @@ type Operation struct {
 
 	Security []map[string][]string `json:"security,omitzero"` // [{"bearer":[]}] if calls need a token, else []
 
+	// Callers are the hosts of the services that may call, "*.billing.example" for all below; none if all may.
+	Callers []string `json:"x-callers,omitempty"`
+
 	// Claims is the rule that the claims of a caller's token must satisfy, in documents that only the authors of a
 	// service see. No caller sees it: Parse removes it.
 	Claims string `json:"x-claims,omitempty"`

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/busline/busline/reflectapi/schema"
+	"github.com/busline/busline/restmap"
 	"github.com/busline/busline/restmap/openapi"
 )
 
@@ -82,6 +83,9 @@ func (in input) descriptor(o *operation) string {
 	}
 	if in.Body != nil {
 		members = append(members, "body: "+quote(*in.Body))
+	}
+	if slices.Contains(in.Header, restmap.IdempotencyKey) {
+		members = append(members, "idempotent: true")
 	}
 	if in.Raw {
 		members = append(members, "web: true")

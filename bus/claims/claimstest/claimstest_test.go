@@ -20,7 +20,7 @@ func TestRefused(t *testing.T) {
 	require.NoError(t, err)
 	for text, reason := range map[string]string{
 		"":                           "parse a key: ",
-		`{"kty":"oct","k":"AA"}`:     "parse a key: not a private Ed25519 key; write it with Key.Private",
+		`{"kty":"oct","k":"AA"}`:     "parse a key: not a private Ed25519 or P-256 key",
 		`{"kty":"OKP","crv":"X448"}`: "parse a key: ",
 	} {
 		_, err := claimstest.ParseKey([]byte(text))

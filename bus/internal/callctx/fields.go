@@ -28,7 +28,7 @@ func Inherit(ctx context.Context, call *wire.Request, removed *Fields) {
 	call.CallDepth = h.Request.CallDepth + 1
 	own := call.Header
 	for _, name := range forwarded() {
-		if own.Get(name) != "" || removed.has(name) {
+		if own.Get(name) != "" || removed.Has(name) {
 			continue
 		}
 		for _, field := range h.Request.Header {
@@ -58,7 +58,7 @@ func FieldsOf(ctx context.Context) *Fields {
 // A name that callers cannot set makes every call fail: see [Fields.Refused].
 func With(ctx context.Context, name, value string) context.Context {
 	fields := FieldsOf(ctx).clone()
-	fields.header = Without(fields.header, name)
+	fields.header = fields.header.Without(name)
 	fields.refused = slices.DeleteFunc(slices.Clone(fields.refused),
 		func(other string) bool { return strings.EqualFold(other, name) })
 	clean := wire.FromHTTP(http.Header{name: {value}})
@@ -107,7 +107,7 @@ func (f *Fields) Replace(before *Fields, header wire.Header) wire.Header {
 		return replaced
 	}
 	for _, field := range f.header {
-		if field.Value != "" && !has(own, field.Name) && !before.holds(field) {
+		if field.Value != "" && !own.Has(field.Name) && !before.holds(field) {
 			replaced = append(replaced, field)
 		}
 	}
@@ -124,19 +124,8 @@ func (f *Fields) clone() *Fields {
 
 func (f *Fields) holds(field wire.Field) bool { return f != nil && slices.Contains(f.header, field) }
 
-func (f *Fields) has(name string) bool { return f != nil && has(f.header, name) }
-
-func has(header wire.Header, name string) bool {
-	return slices.ContainsFunc(header, func(field wire.Field) bool { return strings.EqualFold(field.Name, name) })
-}
-
-// Without returns a copy of a header that lacks the fields of some names.
-func Without(header wire.Header, names ...string) wire.Header {
-	kept := append(make(wire.Header, 0, len(header)+len(names)), header...)
-	return slices.DeleteFunc(kept, func(field wire.Field) bool {
-		return slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, field.Name) })
-	})
-}
+// Has reports whether a field is set.
+func (f *Fields) Has(name string) bool { return f != nil && f.header.Has(name) }
 
 // IsOfBody reports whether a field describes the encoding of the body. A function endpoint has no choice in that.
 func IsOfBody(name string) bool {

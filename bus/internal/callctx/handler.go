@@ -7,6 +7,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/busline/busline/bus/claims"
@@ -21,9 +22,14 @@ type Handler struct {
 	Owner   any             // the connection that serves the request
 	Base    context.Context //nolint:containedctx // ends when the owner gives up on its handlers
 	Request *wire.Request
+	Called  string        // the host that is called, without an instance
+	Port    int           // that is called
 	Claims  claims.Claims // of the request's token, nil for none
 	Event   *Event        // nil unless the request is an event
 	TraceID string        // that an interceptor has set
+	Proven  atomic.Bool   // the proof of the caller was verified; may be set later
+
+	Recorded bool // the call is remembered, with the last lines that the handler logs
 
 	mu    sync.Mutex              // protects all below
 	ends  time.Time               // of the time budget; zero for none
@@ -35,6 +41,7 @@ type Handler struct {
 	moves bool                    // ends may move, as the handler may answer with a stream, or reads one
 
 	header wire.Header // of the response, as far as the method sets it
+	lines  *lines      // that it has logged; nil for none
 }
 
 // Event is one delivery of an event. Package bus/events exports it as Delivery, with the same fields.
@@ -205,7 +212,7 @@ func (h *Handler) CallerLeft() bool {
 func (h *Handler) SetResponseHeader(name string, fields wire.Header) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.header = append(Without(h.header, name), fields...)
+	h.header = append(h.header.Without(name), fields...)
 }
 
 // ResponseHeader returns a header with the fields that the method has set.

@@ -186,7 +186,8 @@ func (c *Client) prepare(ctx context.Context, request *Outgoing) (err error) {
 		}
 	}
 	callctx.Inherit(ctx, &request.Request, request.Fields)
-	if err := stream.CheckHead(len(request.Target)+len(request.Actor), request.Header); err != nil {
+	rest := len(request.Target) + len(request.Actor) + len(request.CallerProof)
+	if err := stream.CheckHead(rest, request.Header); err != nil {
 		return err
 	}
 	return stream.CheckBody(request.Body, c.config.MaxMessage)

@@ -15,7 +15,8 @@ import (
 
 // Gather makes one multicast call, and yields the outcome at each instance as it comes: a response, or the error for an
 // instance that has acked. It returns an error if the call itself has failed. If yield returns false the call ends.
-// Gather sends a copy of request, and sets request.MsgID.
+// Gather sends a copy of request, and sets its MsgID and
+// TimeBudget.
 func (c *Client) Gather(ctx context.Context, request *Outgoing, yield func(*wire.Response, error) bool) error {
 	if err := c.begin(ctx); err != nil {
 		return err
@@ -37,7 +38,7 @@ func (c *Client) Ask(ctx context.Context, request *Outgoing, yield func(*wire.Re
 		sent.CallDepth = min(sent.CallDepth, wire.MaxCallDepth)
 	}
 	c.setAttemptHeaders(sent, waiting.ends)
-	request.MsgID = sent.MsgID // for the interceptors
+	request.MsgID, request.TimeBudget = sent.MsgID, sent.TimeBudget // for the interceptors
 	if err := status.TooLate(ctx, sent.TimeBudget); err != nil {
 		return err
 	}

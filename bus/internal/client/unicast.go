@@ -52,6 +52,9 @@ func (c *Client) Call(ctx context.Context, request *Outgoing) (*wire.Response, e
 	mayAsk := true
 	for {
 		response, err := c.attempt(ctx, request, ends)
+		if errors.Is(err, errStreamRefused) {
+			ends, response, err = c.attemptWhole(ctx, request)
+		}
 		if err == nil {
 			c.responders.noteAnswer(response.FromHost)
 			streams = response.Stream != nil
@@ -127,6 +130,9 @@ func (c *Client) sendAndAwait(ctx context.Context, sent *Outgoing, waiting *pend
 		c.cancelAll(ctx, sent.MsgID, waiting.unanswered())
 	} else if waiting.upload != nil {
 		c.cancelAll(ctx, sent.MsgID, waiting.idleTakers())
+		if err == nil && waiting.hasRefusedStream(response) {
+			return nil, errStreamRefused
+		}
 	}
 	return response, err
 }

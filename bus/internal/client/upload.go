@@ -9,6 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/busline/busline/bus/internal/callctx"
 	"github.com/busline/busline/bus/internal/status"
 	"github.com/busline/busline/bus/internal/stream"
 	"github.com/busline/busline/bus/wire"
@@ -90,15 +91,20 @@ func (c *Client) publishPart(ctx context.Context, to, reply string, part *wire.R
 
 // acked takes an ack. The caller holds the slot's lock.
 func (u *upload) acked(from Peer, window int64) {
-	if u.receiver == (Peer{}) {
+	isFirst := u.receiver == (Peer{})
+	if isFirst {
 		u.receiver = from
-		u.takers <- from
 	}
 	if u.receiver != from {
 		return
 	}
-	if u.window = max(u.window, window); u.writer != nil {
+	opens := u.window == 0 && window > 0
+	u.window = max(u.window, window)
+	switch {
+	case u.writer != nil:
 		u.writer.Open(window)
+	case u.isStream() && opens, !u.isStream() && isFirst: // a receiver without a window takes no stream
+		u.takers <- from
 	}
 }
 
@@ -139,7 +145,8 @@ func (u *upload) beginStream(ctx context.Context, send func(wire.Fragment, []byt
 	u.writer = stream.NewWriter(stream.WriterConfig{
 		Context: ctx, Send: send, Keeps: u.sent.Local, PartSize: size, Window: u.window, First: len(u.sent.Body),
 		Budget: u.sent.TimeBudget,
-		Held:   u.client.pending.memory.Reserve(""), Failed: u.call.fail,
+		Held:   u.client.pending.memory.Reserve(""),
+		Failed: func(err error) { u.call.fail(status.Doubtful(err)) }, // the handler runs since part 1
 	})
 	u.begun = true
 	go u.pump()
@@ -149,7 +156,7 @@ func (u *upload) beginStream(ctx context.Context, send func(wire.Fragment, []byt
 func (u *upload) sender(ctx context.Context, receiver Peer) (send func(wire.Fragment,
 	[]byte) error, size int, err error) {
 	part := u.sent.Request
-	part.Header, part.Body, part.Stream, part.ContentLength = nil, nil, nil, 0
+	part.Header, part.Body, part.Stream, part.ContentLength, part.CallerProof = nil, nil, nil, 0, ""
 	if u.sent.Local {
 		return func(number wire.Fragment, body []byte) error {
 			part.Fragment, part.Body = number, body
@@ -200,6 +207,60 @@ func (u *upload) pump() {
 		case n < len(buffer):
 			_ = u.writer.Flush()
 		}
+	}
+}
+
+// errStreamRefused is the error of an attempt whose body is a stream, at an instance that takes none. No handler has
+// seen it, and all of the body but part 1 is still to be read.
+var errStreamRefused = errors.New("the instance takes no stream")
+
+// hasRefusedStream reports whether a response says that its instance, the only one to ack, takes no stream: it has
+// opened no window, and does not understand the number of part 1.
+func (s *pendingCall) hasRefusedStream(response *wire.Response) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return response.Status == http.StatusBadRequest && response.Stream == nil && len(s.acks) == 1 &&
+		s.upload.isStream() && s.upload.window == 0 && s.upload.receiver == SenderOf(response)
+}
+
+// attemptWhole sends a request again whose body was refused as a stream: from memory, in parts of a known number. It
+// returns when the time budget ends, which begins with the last byte of the body.
+func (c *Client) attemptWhole(ctx context.Context, request *Outgoing) (ends time.Time, _ *wire.Response, _ error) {
+	held := c.pending.memory.Reserve("")
+	defer held.Free()
+	if err := c.readStream(ctx, request, &held); err != nil {
+		return ends, nil, err
+	}
+	ends = time.Now().Add(callctx.Budget(ctx))
+	response, err := c.attempt(ctx, request, ends)
+	return ends, response, err
+}
+
+// readStream reads the rest of a body that is a stream into memory, and closes it.
+func (c *Client) readStream(ctx context.Context, request *Outgoing, held *stream.Reservation) (err error) {
+	body, limit := request.Stream, c.config.MaxMessage
+	end := func() { _ = body.Close() }
+	defer end()
+	defer context.AfterFunc(ctx, end)()
+	defer context.AfterFunc(c.config.Base, end)()
+	var whole []byte
+	if request.ContentLength > int64(limit) {
+		err = stream.TooLarge(request.ContentLength, limit)
+	} else {
+		whole, err = stream.ReadAll(wire.Unread(request.Body, body), limit, held)
+	}
+	failed, hasStatus := errors.AsType[*status.Error](err)
+	switch {
+	case err == nil:
+		request.Body, request.Stream, request.ContentLength = whole, nil, 0
+		return nil
+	case ctx.Err() != nil:
+		return status.TooLate(ctx, 0)
+	case hasStatus:
+		return status.NotRun(failed.Status, err, "%s takes no stream, as versions before streams do: %s",
+			request.Address.Host, failed.Detail)
+	default:
+		return status.NotRun(http.StatusBadRequest, err, "the request body cannot be read: %s", err)
 	}
 }
 

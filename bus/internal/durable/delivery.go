@@ -1,7 +1,6 @@
 package durable
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -12,7 +11,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
 
 	"github.com/busline/busline/bus/internal/callctx"
@@ -69,7 +67,7 @@ func (d *delivery) event(in *server.Incoming) *callctx.Event {
 
 // eventID returns the id under which the publisher stored the event, which a dead letter keeps.
 func (d *delivery) eventID() string {
-	return cmp.Or(d.message.Header.Get(EventIDHeader), d.message.Header.Get(jetstream.MsgIDHeader))
+	return EventID(d.message.Header, d.stored)
 }
 
 // begin starts to send JetStream signs of progress.
@@ -201,10 +199,11 @@ func (d *delivery) nak(pause time.Duration) error {
 	return d.answer(jsNak + ` {"delay": ` + strconv.FormatInt(pause.Nanoseconds(), 10) + `}`)
 }
 
-// nakNow gives an event that no handler has seen back to JetStream, for another instance.
-func (d *delivery) nakNow() {
+// giveBack gives an event that no handler has seen back to JetStream, which delivers it again after a pause, to any
+// instance.
+func (d *delivery) giveBack(pause time.Duration) {
 	d.end()
-	if err := d.nak(0); err != nil {
+	if err := d.nak(pause); err != nil {
 		d.from.of.config.Log(d.from.of.config.Logger.Debug().Err(err).Str("publisher", d.from.of.store.Publisher),
 			"cannot give an event back to JetStream; it will be delivered again anyway")
 	}
@@ -319,7 +318,8 @@ func (s *Consumer) nakAll() {
 			return
 		}
 		s.of.config.Handlers.AbandonEvent()
-		next.delivery.nakNow()
+		s.leave()
+		next.delivery.giveBack(0)
 	}
 }
 

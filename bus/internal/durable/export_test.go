@@ -15,6 +15,9 @@ func ShareOf(log *jetstream.StreamState, events string) float64 {
 	return newPlace(new(jetstream.ConsumerInfo), log, events).share
 }
 
+// ServersWith returns how many servers have a log.
+func ServersWith(log *jetstream.StreamInfo) int { return serversWith(log) }
+
 // FetchLater calls the timer of a consumer that has to be created again, and reports whether the timer runs afterwards.
 func (s *Consumer) FetchLater() (again bool) {
 	s.mu.Lock()

@@ -17,9 +17,9 @@ const (
 	fetchRetry = time.Second
 )
 
-// fetch asks JetStream for events, unless some may still come.
+// fetch asks JetStream for events, unless some may still come, or the instance is not ready.
 func (s *Consumer) fetch() {
-	if s.of.config.IsClosing() {
+	if s.of.config.IsClosing() || s.of.config.Paused.Load() {
 		return
 	}
 	s.mu.Lock()

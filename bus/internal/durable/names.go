@@ -23,6 +23,12 @@ func (n Names) Event(event, partition string) string {
 	return subject.Event(n.Plane, n.Publisher, event, partition)
 }
 
+// Later returns the subject of an event that comes later. event may be [AnyToken], and so may id, the token of the id
+// of its message.
+func (n Names) Later(event, id string) string {
+	return subject.LaterEvent(n.Plane, n.Publisher, event, id)
+}
+
 // Retried returns the subject of a dead letter that is delivered again to a service; all may be [AnyToken].
 func (n Names) Retried(service, event, partition string) string {
 	return subject.RetriedEvent(n.Plane, n.Publisher, HostToken(service), event, partition)

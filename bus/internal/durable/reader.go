@@ -89,6 +89,7 @@ func (s *Consumer) receive(message *nats.Msg, reader *wire.Reader) worker.Job {
 	if d.err == nil {
 		d.err = s.objection(in.Request)
 	}
+	in.Request.CallerProof = "" // any client may have put it into the log
 	in.Handler.Event = d.event(in)
 	in.Request.TimeBudget = wire.DefaultTimeBudget
 	if longest := s.of.served.Endpoint.TimeBudget; longest > 0 {
@@ -134,11 +135,17 @@ func (s *Consumer) arrived() (turn bool) {
 // hasTurnLocked reports whether one more event may be handled.
 func (s *Consumer) hasTurnLocked() bool { return s.inFlight-len(s.waiting) < s.maxInFlight }
 
-// start admits an event to the handlers. It returns false if the event has to wait, or the connection is closing.
+// start admits an event to the handlers. It returns false if the event has to wait, or the connection is closing or not
+// ready.
 func (s *Consumer) start(in *server.Incoming, d *delivery, turn bool) bool {
+	if s.of.config.Paused.Load() { // an earlier fetch has brought it
+		s.leave()
+		d.giveBack(fetchRetry)
+		return false
+	}
 	switch s.of.config.Handlers.AcquireEvent(turn) {
 	case worker.Closed:
-		d.nakNow()
+		d.giveBack(0)
 		return false
 	case worker.Full:
 		s.enqueue(in, d)
@@ -156,11 +163,16 @@ func (s *Consumer) begin(in *server.Incoming, d *delivery) {
 	d.handledUntil(ends)
 }
 
+// leave ceases to count an event.
+func (s *Consumer) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.inFlight--
+}
+
 // done makes room for another event: first for those of other kinds that wait, so that this kind does not starve them.
 func (s *Consumer) done() {
-	s.mu.Lock()
-	s.inFlight--
-	s.mu.Unlock()
+	s.leave()
 	s.of.config.StartWaiting(s.of)
 	s.fetch()
 }

@@ -32,36 +32,39 @@ const (
 	storePause = 250 * time.Millisecond
 )
 
-// Store stores an event, and returns when JetStream has confirmed that. JetStream drops an event under a path and an id
-// that were used; "" stands for an id of its own. The token of the actor is left out: it would lie on a disk, and
-// expire before it is read.
-func (s *Stream) Store(ctx context.Context, path, id, key string, event *wire.Request) error {
-	text := *event
-	text.Actor, text.TimeBudget = "", wire.DefaultTimeBudget
-	to, err := s.eventSubject(path, cmp.Or(key, event.MsgID))
+// Event is an event that is to be stored.
+type Event struct {
+	Path    string    // "/on-ordered"
+	ID      string    // JetStream drops an event under a path and an id that were used; "" stands for an id of its own
+	Key     string    // events with equal keys are kept in order; "" for none
+	At      time.Time // when it comes; zero for at once
+	Request *wire.Request
+}
+
+// Store stores an event, and returns when JetStream has confirmed that.
+func (s *Stream) Store(ctx context.Context, event Event) error {
+	message, id, err := s.message(event)
 	if err != nil {
 		return err
-	}
-	message := nats.NewMsg(to)
-	message.Data = wire.AppendRequest(nil, &text)
-	if id == "" {
-		id = event.MsgID
-	} else {
-		id = path + " " + id
-	}
-	if limit := s.config.Broker.MaxPayload(); len(message.Data)+len(id) > limit-deadLetterRoom {
-		return status.NotRun(http.StatusRequestEntityTooLarge, nats.ErrMaxPayload,
-			"an event of %d bytes exceeds the broker's limit of %d, of which %d are reserved for a dead letter",
-			len(message.Data), limit, deadLetterRoom)
 	}
 	if !s.config.Broker.NATS().IsConnected() {
 		return natsconn.ErrOutOfReach()
 	}
 	ctx, cancel := context.WithTimeout(ctx, min(callctx.Budget(ctx), storeTimeout))
 	defer cancel()
+	if !event.At.IsZero() {
+		if err := s.allowLater(ctx, event.At); err != nil {
+			return err
+		}
+	}
+	return s.store(ctx, message, id, event.Request.MsgID)
+}
+
+// store publishes a message to the log, and returns the error as one of an event.
+func (s *Stream) store(ctx context.Context, message *nats.Msg, id, msgID string) error {
 	recreate := func(ctx context.Context) error {
 		stream, err := s.ensure(ctx)
-		if err == nil && !stores(stream, to) {
+		if err == nil && !stores(stream, message.Subject) {
 			return errors.New("the stream is another client's, and does not take the event") // however long one waits
 		}
 		return err
@@ -71,13 +74,53 @@ func (s *Stream) Store(ctx context.Context, path, id, key string, event *wire.Re
 			err = fmt.Errorf("%w%s", err, s.laggard())
 		}
 		failed := s.failed(err)
-		failed.MsgID = event.MsgID
+		failed.MsgID = msgID
 		if doubtful {
 			failed.Executed = status.ExecutedUnknown
 		}
 		return failed
 	}
 	return nil
+}
+
+// Check returns the error of Store for an event that can never be stored.
+func (s *Stream) Check(event Event) error {
+	_, _, err := s.message(event)
+	if seen := s.seen.Load(); err == nil && seen != nil {
+		err = s.checkTime(seen, event.At)
+	}
+	return err
+}
+
+// message returns what is stored of an event, and the id by which JetStream knows it. The token of the actor and
+// the proof of the caller are left out: they would lie on a disk, and expire before they are read.
+func (s *Stream) message(event Event) (message *nats.Msg, id string, err error) {
+	text := *event.Request
+	text.Actor, text.CallerProof, text.TimeBudget = "", "", wire.DefaultTimeBudget
+	to, err := s.eventSubject(event.Path, cmp.Or(event.Key, text.MsgID))
+	if err != nil {
+		return nil, "", err
+	}
+	message = nats.NewMsg(to)
+	message.Data = wire.AppendRequest(nil, &text)
+	id = text.MsgID
+	if event.ID != "" {
+		id = event.Path + " " + event.ID
+	}
+	if !event.At.IsZero() {
+		s.schedule(message, id, event.At)
+	}
+	if limit := s.config.Broker.MaxPayload(); len(message.Data)+len(id) > limit-deadLetterRoom {
+		return nil, "", status.NotRun(http.StatusRequestEntityTooLarge, nats.ErrMaxPayload,
+			"an event of %d bytes exceeds the broker's limit of %d, of which %d are reserved for a dead letter",
+			len(message.Data), limit, deadLetterRoom)
+	}
+	const longest = 16 << 10 // the broker takes 64 kB of headers; those of events.At have the id twice
+	if len(id) > longest {
+		return nil, "", status.NotRun(http.StatusRequestEntityTooLarge, nil, "an id of %d bytes, with the path, exceeds the "+
+			"limit of %d: shorten the id of events.WithID, such as to its SHA-256", len(id), longest)
+	}
+	return message, id, nil
 }
 
 // publish stores a message under an id. It tries until JetStream has answered, which stores only one message of an id.

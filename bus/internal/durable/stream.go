@@ -262,6 +262,7 @@ func (s *Stream) Permissions() (publish, subscribe []natsconn.Permission) {
 	publish = append(s.config.streamPermissions(s.Events(), "the stream of the events of "+s.Publisher),
 		natsconn.Permission{Subject: s.config.API + ".STREAM.UPDATE." + s.Events(), For: "changing what it keeps"},
 		natsconn.Permission{Subject: s.Event(AnyToken, AnyToken), For: "storing events of " + s.Publisher},
+		natsconn.Permission{Subject: s.Later(AnyToken, AnyToken), For: "those of events.At"},
 	)
 	if s.limits.Replicas > 0 {
 		publish = append(publish,

@@ -45,6 +45,7 @@ type Watch struct {
 	warned map[ConsumerName]bool       // without partitions: about to be cut off
 	state  jetstream.StreamState       // of the log
 	limit  int64                       // of its bytes
+	behind string                      // a sentence about servers that do not have all of the log; "" if all have
 }
 
 // place is where a consumer is.
@@ -265,6 +266,40 @@ func (w *Watch) note(ctx context.Context, look uint64, log *jetstream.StreamInfo
 		w.warned[kind] = true
 	}
 	w.places, w.state, w.limit = places, log.State, log.Config.MaxBytes
+	w.noteServersLocked(log)
+}
+
+// noteServersLocked notes whether all servers have the log that are to have it.
+func (w *Watch) noteServersLocked(log *jetstream.StreamInfo) {
+	behind := ""
+	if having := serversWith(log); having < log.Config.Replicas {
+		behind = fmt.Sprintf("the events of %s are on %d of the %d servers that are to store them", w.stream.Publisher,
+			having, log.Config.Replicas)
+	}
+	if behind != "" && w.behind == "" {
+		w.stream.config.Log(w.stream.config.Logger.Warn(), behind)
+	}
+	w.behind = behind
+}
+
+// serversWith returns how many servers have a log: its leader, and those that have caught up with it.
+func serversWith(log *jetstream.StreamInfo) int {
+	having := 1
+	if log.Cluster != nil {
+		for _, each := range log.Cluster.Replicas {
+			if each.Current && !each.Offline {
+				having++
+			}
+		}
+	}
+	return having
+}
+
+// Note returns a sentence for operators about the servers that have the log; "" if nothing is amiss.
+func (w *Watch) Note() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.behind
 }
 
 // dropped returns about how many events the log has dropped since a look before an instance got them. What was stored

@@ -10,6 +10,16 @@ import (
 	"github.com/busline/busline/bus/internal/durable"
 )
 
+// TestServersWith counts the leader, and those that have caught up.
+func TestServersWith(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, 1, durable.ServersWith(new(jetstream.StreamInfo)))
+	log := &jetstream.StreamInfo{Cluster: &jetstream.ClusterInfo{Replicas: []*jetstream.PeerInfo{
+		{Current: true}, {Current: true, Offline: true}, {},
+	}}}
+	assert.Equal(t, 2, durable.ServersWith(log))
+}
+
 // TestShareOf has events of one kind in partitions: they are all that the log has, exactly, else none that is dropped
 // would be counted.
 func TestShareOf(t *testing.T) {

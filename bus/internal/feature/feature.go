@@ -52,6 +52,33 @@ type Framework interface {
 	// Twin returns a second attempt at a call that a connection makes. exchange is its *bus.Exchange, and its request is
 	// no stream. Call Twin before the first attempt, and Settle or Release after it.
 	Twin(ctx context.Context, exchange any) Twin
+	// Recording returns a bus.ConnectOption. Each connection calls newRecorder for a recorder of its own; of several
+	// options the last one counts. Connect returns the error.
+	Recording(newRecorder func() (Recorder, error)) any
+}
+
+// Recorder sees each call that a connection makes or serves, except those to port 888. It keeps no reference to an
+// exchange, which is a *bus.Exchange, so that the memory of a call is used again. It is safe for concurrent use.
+type Recorder interface {
+	// Open is called once the connection, a *bus.Conn, is ready. After an error Connect fails.
+	Open(ctx context.Context, conn any) error
+	// Begin is called before a call passes the interceptors, inside of those of bus.WithObservers. It may add to the
+	// header of the request.
+	Begin(ctx context.Context, exchange any)
+	// NameTrace is called before a further attempt at a call. It adds the id of the trace to the header of the request.
+	NameTrace(exchange any)
+	// End is called when the call has ended.
+	End(ctx context.Context, exchange any, call Ended)
+}
+
+// Ended is how a call has ended.
+type Ended struct {
+	Err      error // that the interceptors have returned
+	Status   int
+	Began    time.Time
+	Took     time.Duration
+	Attempts int   // how often the call was sent; 0 on the server side
+	Streamed int64 // bytes of a stream that the server side has sent
 }
 
 // Twin is a second attempt at a unicast call, which may run beside the first.
@@ -81,6 +108,8 @@ type Conn interface {
 	IsClosing() bool
 	// IsStrict reports whether the connection is that of a test, where what is not known is refused.
 	IsStrict() bool
+	// VerifiesTokens reports whether the connection has keys for the tokens of its callers.
+	VerifiesTokens() bool
 	// Shared is where the connections of a test's bus keep what they know of each other. It is not nil if IsStrict.
 	Shared() *sync.Map
 	// Description is that of the service; "" for none.
@@ -146,6 +175,8 @@ type Extension interface {
 	Greeted(host, id string, stays bool)
 	// Reconnected is called after an outage of the broker.
 	Reconnected()
+	// SetReady is called when the instance is not ready any more for what is balanced over instances, or is again.
+	SetReady(ready bool)
 	// Close is called when the handlers have returned, or the time of Close is up.
 	Close()
 }
@@ -171,6 +202,7 @@ type Settings struct {
 	Port    int
 	Queue   bool // one instance gets a request, not each
 	Secured bool // it requires claims
+	Limited bool // it requires callers
 }
 
 // Endpoint is one endpoint of package bus.
@@ -191,6 +223,7 @@ type Endpoint interface {
 type Control struct {
 	Method, Path string
 	NoQueue      bool // every instance gets a request, not one
+	OnAll        bool // it is reached on the host "all" and on one instance, and not on the host
 	Serve        func(w http.ResponseWriter, r *http.Request) error
 }
 
@@ -224,6 +257,7 @@ func NoOption(place int) error { return fmt.Errorf("option %d is nil: leave it o
 const (
 	AsyncAPIPath = "/asyncapi.json"
 	PublishPath  = "/publish/"
+	TracePath    = "/trace"
 )
 
 // SubscribeOption is an option for handlers of events. Those of package bus set the configuration, those of an

@@ -37,10 +37,11 @@ type Conn struct {
 	owned   bool                      // Dial made it, so Conn closes and replaces it
 	// what a connection of our own writes to; nil if nats.go writes to the socket itself
 	writer     atomic.Pointer[batch.Conn]
-	publishSem chan struct{}    // room for the one goroutine that waits to publish
-	buffers    sync.Pool        // of *[]byte
-	responses  sync.Pool        // of *wire.Response
-	quiet      testbroker.Quiet // nil unless the broker is one
+	publishSem chan struct{}                           // room for the one goroutine that waits to publish
+	buffers    sync.Pool                               // of *[]byte
+	responses  sync.Pool                               // of *wire.Response
+	quiet      testbroker.Quiet                        // nil unless the broker is one
+	spread     func(below time.Duration) time.Duration // draws a random pause
 	dispatcher *dispatcher
 	state      *connState
 	violations violations

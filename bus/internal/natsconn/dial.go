@@ -30,10 +30,13 @@ func Dial(ctx context.Context, name string, config Config, logger zerolog.Logger
 	c := &Conn{
 		Lines: lines, Workers: new(worker.Pool), logger: logger, state: newConnState(),
 		publishSem: make(chan struct{}, 1), leaving: make(chan *nats.Conn, 1), watched: make(chan struct{}),
-		lost: make(chan struct{}),
+		lost: make(chan struct{}), spread: rand.N[time.Duration],
 	}
 	c.dispatcher = newDispatcher(c)
 	c.quiet, _ = config.Provider.(testbroker.Quiet)
+	if seeded, ok := config.Provider.(testbroker.Seeded); ok {
+		c.spread = seeded.Spread
+	}
 	nc, err := c.dial(ctx, name, config)
 	if err != nil {
 		return nil, err
@@ -358,7 +361,7 @@ func (c *Conn) reconnectDelay(tries int) time.Duration {
 	if tries <= soonTries {
 		average = soonAgain
 	}
-	return average/2 + rand.N(average) //nolint:gosec // spreading is not a secret
+	return average/2 + c.spread(average)
 }
 
 // HandleError takes the asynchronous errors of a connection of our own, from the callback of nats.go.

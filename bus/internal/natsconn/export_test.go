@@ -2,6 +2,7 @@ package natsconn
 
 import (
 	"context"
+	"math/rand/v2"
 	"time"
 )
 
@@ -70,4 +71,6 @@ func (w *asyncErrCollector) Reports(ctx context.Context) ([]error, error) { retu
 func (w *asyncErrCollector) Close() { w.close() }
 
 // ReconnectDelay returns how long to wait after so many attempts.
-func ReconnectDelay(tries int) time.Duration { return new(Conn).reconnectDelay(tries) }
+func ReconnectDelay(tries int) time.Duration {
+	return (&Conn{spread: rand.N[time.Duration]}).reconnectDelay(tries)
+}

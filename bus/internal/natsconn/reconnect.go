@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"math/rand/v2"
 	"net/url"
 	"time"
 
@@ -121,7 +120,7 @@ const moveTries = 5
 // The old connection is drained once all sessions have subscribed on the new one.
 func (c *Conn) move(ctx context.Context) {
 	old := c.NATS()
-	pause := rand.N(soonAgain) //nolint:gosec // spreading is not a secret: not all clients move at once
+	pause := c.spread(soonAgain) // not all clients move at once
 	for range moveTries {
 		select {
 		case <-time.After(pause):
@@ -137,7 +136,7 @@ func (c *Conn) move(ctx context.Context) {
 			return
 		}
 		c.log(c.logger.Debug().Err(err), "no other broker can be reached yet")
-		pause = laterAgain/2 + rand.N(laterAgain) //nolint:gosec // as above
+		pause = laterAgain/2 + c.spread(laterAgain)
 	}
 }
 

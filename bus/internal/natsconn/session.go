@@ -25,6 +25,7 @@ type Subscription struct {
 	Subject, Queue string
 	Receive        Receiver
 	Answers        bool   // it brings responses to our own requests, or ends handlers that still run, so it ends last
+	Always         bool   // it stays while the session is paused
 	Pattern        string // the subjects that any instance of the host subscribes to in its place; "" if that is Subject
 	For            string // what it is for, for the list of permissions
 
@@ -71,6 +72,7 @@ type Session struct {
 	subscriptions []*Subscription
 	examined      error // the last report of the broker when it was last looked at
 	closing       bool
+	paused        bool // subscriptions in queue groups are listed, and not made
 	slow          slowConsumer
 }
 
@@ -99,8 +101,8 @@ func (c *Conn) allSessions() []*Session {
 	return slices.Clone(c.sessions)
 }
 
-// Subscribe makes a subscription. Whether the broker denies it is known later: see [Session.Attempt]. It is an error
-// once the session is draining.
+// Subscribe makes a subscription, or lists it until [Session.Resume]. Whether the broker denies it is known later: see
+// [Session.Attempt]. It is an error once the session is draining.
 func (s *Session) Subscribe(added *Subscription) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -108,8 +110,10 @@ func (s *Session) Subscribe(added *Subscription) error {
 		return status.ErrClosed
 	}
 	added.session = s
-	if err := added.subscribe(s.conn.NATS()); err != nil {
-		return err
+	if !s.isPausedLocked(added) {
+		if err := added.subscribe(s.conn.NATS()); err != nil {
+			return err
+		}
 	}
 	s.subscriptions = append(s.subscriptions, added)
 	return nil
@@ -172,14 +176,73 @@ func (s *Session) remove(ends func(*Subscription) bool) {
 	})
 }
 
+// isPausedLocked reports whether a subscription is only listed.
+func (s *Session) isPausedLocked(of *Subscription) bool { return s.paused && of.canPause() }
+
+// canPause reports whether the broker can deliver the messages to another subscription of the group.
+func (s *Subscription) canPause() bool { return s.Queue != "" && !s.Always }
+
+// Pause leaves the queue groups, once what was delivered before has arrived, and makes no further subscription in one.
+// It waits no longer than ctx allows.
+func (s *Session) Pause(ctx context.Context) {
+	s.mu.Lock()
+	s.paused = true
+	s.mu.Unlock()
+	if s.conn.quiet != nil {
+		s.endInQuiet(ctx, s.suspend)
+	} else {
+		s.Drain(ctx, (*Subscription).canPause)
+		s.conn.Barrier(ctx)
+	}
+	s.suspend() // what has not drained in its time, too
+}
+
+// suspend ends the subscriptions in queue groups, and keeps them listed.
+func (s *Session) suspend() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, each := range s.subscriptions {
+		if each.canPause() {
+			s.conn.dispatcher.forget(each.sub)
+			each.sub, each.drained, each.ended = nil, nil, nil
+		}
+	}
+}
+
+// Resume joins the queue groups again, and returns when the broker knows of it and has denied nothing. After an error
+// the session is still paused.
+func (s *Session) Resume(ctx context.Context) error {
+	err := s.subscribeChecked(ctx, func() error {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.closing {
+			return status.ErrClosed
+		}
+		s.paused = false
+		return s.resubscribeLocked(s.conn.NATS(), func(each *Subscription) bool { return each.sub == nil })
+	})
+	if err != nil {
+		s.Pause(ctx)
+	}
+	return err
+}
+
 // resubscribe makes all subscriptions again that do not drain. A session that is draining takes no more requests.
 func (s *Session) resubscribe(on *nats.Conn) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.subscriptions = slices.DeleteFunc(s.subscriptions, func(each *Subscription) bool {
-		return s.closing && !each.Answers || each.drained != nil
+		return s.closing && !each.Answers || each.drained != nil && !s.isPausedLocked(each)
 	})
+	return s.resubscribeLocked(on, func(*Subscription) bool { return true })
+}
+
+// resubscribeLocked makes some subscriptions again.
+func (s *Session) resubscribeLocked(on *nats.Conn, which func(*Subscription) bool) error {
 	for _, each := range s.subscriptions {
+		if s.isPausedLocked(each) || !which(each) {
+			continue
+		}
 		if err := each.subscribe(on); err != nil {
 			return err
 		}
@@ -198,7 +261,9 @@ func (s *Session) StopSubscribing() {
 // has arrived. If the broker goes away meanwhile nothing more arrives. It waits no longer than ctx allows.
 func (s *Session) Drain(ctx context.Context, ends func(*Subscription) bool) {
 	if s.conn.quiet != nil {
-		s.unsubscribeInQuiet(ctx, ends)
+		s.endInQuiet(ctx, func() {
+			s.remove(func(each *Subscription) bool { return !each.Answers && ends(each) })
+		})
 		return
 	}
 	connection := s.conn.NATS()
@@ -239,7 +304,9 @@ func (s *Subscription) drain() <-chan struct{} {
 		drained := make(chan struct{})
 		ended := sync.OnceFunc(func() { close(drained) })
 		s.drained, s.ended = drained, ended
-		s.sub.SetClosedHandler(func(string) { ended() })
+		if s.sub != nil { // the session is not paused
+			s.sub.SetClosedHandler(func(string) { ended() })
+		}
 	}
 	if s.sub.Drain() != nil || !s.sub.IsValid() { // it has ended already
 		s.ended()
@@ -247,13 +314,13 @@ func (s *Subscription) drain() <-chan struct{} {
 	return s.drained
 }
 
-// unsubscribeInQuiet ends the same subscriptions at a moment at which nothing is on its way to them. Without such a
-// moment they stay until [Session.Leave].
-func (s *Session) unsubscribeInQuiet(ctx context.Context, ends func(*Subscription) bool) {
+// endInQuiet calls end, which ends subscriptions and must not block, at a moment at which nothing is on its way to
+// them. Without such a moment it does not, and they stay.
+func (s *Session) endInQuiet(ctx context.Context, end func()) {
 	if !s.conn.IsConnected() || s.conn.quiet.AwaitQuiet(ctx) != nil {
 		return
 	}
-	s.remove(func(each *Subscription) bool { return !each.Answers && ends(each) })
+	end()
 	_ = s.conn.Flush(ctx) // if it fails the broker has gone, and nothing arrives any more
 }
 

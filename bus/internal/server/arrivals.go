@@ -28,7 +28,7 @@ type streams struct {
 	rejected rejectedRequests // hold no memory
 	closed   bool             // no request waits any more
 	arriving int              // requests that are handled while parts are still to come
-	arrived  chan struct{}    // closed when arriving is 0; nil if nothing waits for that
+	arrived  chan struct{}    // closed when arriving is 0; nil while requests that are streams may begin
 }
 
 // partWait is the longest time between two parts of a request that waits for them.
@@ -43,15 +43,15 @@ func (s *streams) add(of *streaming) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case of.isWhole && s.closed:
-		return errClosing()
 	case s.requests[of.key] == of:
 		return nil
+	case of.isWhole && s.closed, s.arrived != nil && !of.isWhole && of.reader != nil && !of.in.Own:
+		return errClosing()
 	case s.requests[of.key] != nil || of.reader != nil && s.rejected.has(rejectedKey{of.key, of.place}):
 		return stream.ErrRepeated
 	case of.isWhole:
 		of.element = s.waiting.PushBack(of)
-	case of.reader != nil:
+	case of.reader != nil && s.arrived == nil: // else it comes within the process
 		of.isArriving = true
 		s.arriving++
 	}
@@ -92,17 +92,17 @@ func (s *streams) cameToEnd(of *streaming) {
 	of.isArriving = false
 	if s.arriving--; s.arriving == 0 && s.arrived != nil {
 		close(s.arrived)
-		s.arrived = nil
 	}
 }
 
-// Arrived returns a channel that is closed when the requests that are handled while their parts come have come to their
-// ends; nil if there are none.
-func (s *Server) Arrived() <-chan struct{} {
+// StopStreams rejects requests that are streams from now on, but for those of handlers that still run, and returns a
+// channel that is closed when those that are handled have come to their ends.
+func (s *Server) StopStreams() (arrived <-chan struct{}) {
 	s.streams.mu.Lock()
 	defer s.streams.mu.Unlock()
-	if s.streams.arriving > 0 && s.streams.arrived == nil {
-		s.streams.arrived = make(chan struct{})
+	s.streams.arrived = make(chan struct{})
+	if s.streams.arriving == 0 {
+		close(s.streams.arrived)
 	}
 	return s.streams.arrived
 }
@@ -398,14 +398,15 @@ func (in *Incoming) freeWhole() {
 	in.held.Free()
 }
 
-// tokenCheck verifies the token of a request as soon as its first part has arrived, so that a sender without a valid
-// token cannot fill the memory. The verifier may wait for its key set, so it does not run on the dispatcher. Meanwhile
-// other parts may arrive, and even complete the request: the handler's goroutine verifies the token of every request.
+// tokenCheck verifies the token of a request, and the proof of its caller where the endpoint requires callers, as soon
+// as its first part has arrived, so that a sender that may not call cannot fill the memory. The verifier may wait for
+// its key set, so it does not run on the dispatcher. Meanwhile other parts may arrive, and even complete the request:
+// the handler's goroutine verifies every request.
 type tokenCheck struct {
 	server   *Server
 	of       *streaming
 	endpoint *Endpoint
-	token    string
+	request  wire.Request // as far as it says who calls
 	deadline time.Time
 }
 
@@ -413,10 +414,12 @@ type tokenCheck struct {
 // handlers.
 func (s *Server) verifyToken(of *streaming) {
 	in := of.in
-	if in.Request.Actor == "" {
+	if in.Request.Actor == "" && len(in.Endpoint.Callers) == 0 {
 		return
 	}
-	check := &tokenCheck{s, of, in.Endpoint, in.Request.Actor, of.ends}
+	who := wire.Request{Actor: in.Request.Actor, CallerProof: in.Request.CallerProof,
+		FromHost: in.Request.FromHost, FromID: in.Request.FromID}
+	check := &tokenCheck{s, of, in.Endpoint, who, of.ends}
 	if err := s.acquire(in); err != nil {
 		s.refuse(of, err)
 		return
@@ -427,7 +430,7 @@ func (s *Server) verifyToken(of *streaming) {
 // Urgent reports false. It is for [worker.Job].
 func (c *tokenCheck) Urgent() bool { return false }
 
-// Do rejects the request unless the token is valid.
+// Do rejects the request unless it may be made.
 func (c *tokenCheck) Do(bool) {
 	slots := c.server.limiterFor(c.endpoint)
 	defer slots.Done()
@@ -440,5 +443,5 @@ func (c *tokenCheck) Do(bool) {
 func (c *tokenCheck) verify() error {
 	ctx, cancel := context.WithDeadline(c.server.Base, c.deadline)
 	defer cancel()
-	return c.server.Service.Verify(ctx, c.token, c.endpoint)
+	return c.server.Service.Verify(ctx, &c.request, c.endpoint)
 }

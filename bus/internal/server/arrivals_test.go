@@ -394,3 +394,25 @@ func TestCollect_WholeMessage(t *testing.T) {
 		assert.Zero(t, f.server.Memory.BytesHeld())
 	})
 }
+
+// TestServer_StopStreams waits for the streams that have begun, and takes no other.
+func TestServer_StopStreams(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, nil)
+		f.serve("POST", "/echo")
+		f.send(1, 0, "a")
+		f.service.takeSeen()
+		arrived := f.server.StopStreams()
+		select {
+		case <-arrived:
+			t.Error("a stream has begun, and has not ended")
+		default:
+		}
+		f.send(1, 0, "a", func(r *wire.Request) { r.MsgID = "m2" })
+		f.check("a stream that begins", "202 ", "503 the instance is closing")
+		f.send(2, 2, "b")
+		<-arrived
+		<-f.server.StopStreams()
+	})
+}

@@ -19,6 +19,7 @@ import (
 func (s *Server) Start(in *Incoming) {
 	in.Began, in.server = time.Now(), s
 	in.Handler.Owner, in.Handler.Base, in.Handler.Request = s.Owner, s.Base, in.Request
+	in.Handler.Called, in.Handler.Port = s.hostOf(in.Endpoint), in.Endpoint.Port
 	in.Handler.SetEnd(in.Began.Add(in.budget()), in.Request.Window > 0 && in.Endpoint.Streams || in.stream != nil)
 	if source := in.Endpoint.Source; source != "" && in.Handler.Event == nil {
 		in.Handler.Event = &callctx.Event{Publisher: source, ID: in.Request.MsgID, Attempt: 1}

@@ -191,8 +191,8 @@ func (*fakeService) CheckToken(request *wire.Request, e *server.Endpoint) error 
 	return nil
 }
 
-func (s *fakeService) Verify(_ context.Context, token string, _ *server.Endpoint) error {
-	return s.verify(token)
+func (s *fakeService) Verify(_ context.Context, request *wire.Request, _ *server.Endpoint) error {
+	return s.verify(request.Actor)
 }
 
 func (s *fakeService) Lost(_ *server.Incoming, what string, err error) {

@@ -154,6 +154,10 @@ func (s *Server) rejectNameless(in *Incoming, to string, err error) {
 	s.respond(in, s.Service.Encode(in, status.Unsent(err)))
 }
 
+// IsInQueue reports whether the instance is among those that the requests for an endpoint are balanced over. While it
+// is not ready that holds only for the framework.
+func (s *Server) IsInQueue(e *Endpoint) bool { return e.Queue && (e.Framework || !s.Paused.Load()) }
+
 // Deliver delivers a request from a caller in this process. The caller has set Address, Read, Replier and, if known,
 // Match. Deliver starts the handler if the request is admitted. It does not block.
 func (s *Server) Deliver(in *Incoming) {

@@ -332,9 +332,9 @@ func (m Match) Value(name string) string {
 }
 
 // bypassesClaims reports whether a path leads to a web endpoint only because it is not clean, while the clean path
-// leads to an endpoint that requires other claims: /files//private/x, where /files/private/{path+} requires claims and
-// /files/{path+} does not. The router does not clean paths, but handlers such as [http.FileServer] do, and would serve
-// the same file. A handler may strip any prefix before.
+// leads to an endpoint that requires other claims or callers: /files//private/x, where /files/private/{path+} requires
+// claims and /files/{path+} does not. The router does not clean paths, but handlers such as [http.FileServer] do, and
+// would serve the same file. A handler may strip any prefix before.
 func (r *Router) bypassesClaims(address subject.Address, found Match) bool {
 	if !found.Endpoint.Web || len(found.values) == 0 {
 		return false
@@ -349,8 +349,7 @@ func (r *Router) bypassesClaims(address subject.Address, found Match) bool {
 		cleaned := strings.Split(path.Clean("/" + strings.Join(segments[stripped:], "/"))[1:], "/")
 		file := slices.Concat(segments[:stripped], cleaned)
 		for _, clean := range [][]string{file, append(file, "")} { // the path of a folder ends in a slash
-			if to := r.searchLocked(address, clean); to.IsFound() && to.Endpoint.Secured &&
-				to.Endpoint.Claims != found.Endpoint.Claims {
+			if to := r.searchLocked(address, clean); to.IsFound() && !found.Endpoint.guardsLike(to.Endpoint) {
 				return true
 			}
 		}
@@ -364,7 +363,7 @@ func isUnclean(segment string) bool {
 }
 
 // OpenMethods returns, by web endpoint, the methods under which the paths of e lead to a web endpoint with a wider
-// pattern and other claims.
+// pattern and other claims or callers.
 func (r *Router) OpenMethods(e *Endpoint) map[*Endpoint][]string {
 	pattern := e.Routes[0].Pattern
 	segments := pattern.Segments()
@@ -381,7 +380,7 @@ func (r *Router) OpenMethods(e *Endpoint) map[*Endpoint][]string {
 		to := r.searchLocked(subject.Address{Port: e.Port, Method: method}, path)
 		switch {
 		case !to.IsFound(), !to.Endpoint.Web, to.Route.Method == http.MethodGet:
-		case to.Endpoint.Secured && to.Endpoint.Claims == e.Claims:
+		case to.Endpoint.guardsLike(e):
 		case slices.Equal(Tokens(to.Route.Pattern), Tokens(pattern)): // the same path on purpose
 		default:
 			open[to.Endpoint] = append(open[to.Endpoint], method)
@@ -401,14 +400,22 @@ type Endpoint struct {
 	Source     string        // host that publishes the event; "" for an endpoint on our own host
 	Queue      bool          // one instance of the host handles a request; else all instances do
 	OnAll      bool          // served on the host "all", with one subscription for all such endpoints
+	Framework  bool          // served for the framework, also while the instance is not ready
 	Web        bool          // is an http.Handler
 	Streams    bool          // its responses may be streams
 	Secured    bool          // requires claims
 	Claims     string        // expression that the claims satisfy
+	Callers    []string      // hosts that may call; nil for all
 	BodyLimit  int           // largest body, in bytes
 	TimeBudget time.Duration // longest time of a handler; 0 for no limit but the time budget of the caller
 	Group      *Group        // that it is withdrawn with; nil for an endpoint that is never withdrawn
 	Value      any           // for the Service; the server does not use it
+}
+
+// guardsLike reports whether the endpoint requires what the other one requires.
+func (e *Endpoint) guardsLike(other *Endpoint) bool {
+	return (!other.Secured || e.Secured && e.Claims == other.Claims) &&
+		(len(other.Callers) == 0 || slices.Equal(e.Callers, other.Callers))
 }
 
 // queueName returns the Queue of the responses of an endpoint. Without a queue each instance counts as a queue of its

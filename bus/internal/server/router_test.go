@@ -2,6 +2,8 @@ package server_test
 
 import (
 	"cmp"
+	"net/http"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -39,6 +41,45 @@ func FuzzRouter(f *testing.F) {
 			t.Errorf("%q answered by %q, want %q, of %q", method+" "+path, got, want, known)
 		}
 	})
+}
+
+// FuzzRouter_ServeMux compares the router with that of net/http, where both take the same routes: net/http refuses some
+// tables, cleans paths, and has an empty rest.
+func FuzzRouter_ServeMux(f *testing.F) {
+	f.Add("GET /a/{x}\nGET /a/b\n* /c/{rest+}\nPOST /{x}/b", "GET", "/a/b")
+	f.Add("GET /{x}/b/c\nGET /a/b/{y}\n* /{z+}", "GET", "/a/b/c")
+	f.Add("GET /a/{x}\nPOST /a/b\nGET /a/{x}/c", "HEAD", "/a/b")
+	f.Fuzz(func(t *testing.T, table, method, target string) {
+		routes, mux := newTable(), http.NewServeMux()
+		names := make(map[string]string) // of routes, by the pattern of net/http
+		for line := range strings.Lines(table) {
+			verb, pattern, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+			route := strings.TrimSpace(strings.TrimPrefix(verb, "*") + " " + strings.ReplaceAll(pattern, "+}", "...}"))
+			if strings.ContainsAny(pattern, "%$") || path.Clean(pattern) != pattern || pattern == "/" || !handles(mux, route) {
+				return
+			}
+			if routes.Add(verb, pattern) != nil {
+				return
+			}
+			names[route] = verb + " " + pattern
+		}
+		request, err := http.NewRequestWithContext(t.Context(), method, "http://h"+target, http.NoBody)
+		if err != nil || request.URL.Path != target || path.Clean(target) != target || target == "/" ||
+			method == http.MethodConnect {
+			return
+		}
+		got, _ := routes.Find(method, target)
+		if _, pattern := mux.Handler(request); got != names[pattern] {
+			t.Errorf("%q answered by %q, and by %q of net/http, of %q", method+" "+target, got, pattern, table)
+		}
+	})
+}
+
+// handles registers a route with net/http, which panics for one that it does not take.
+func handles(mux *http.ServeMux, route string) (taken bool) {
+	defer func() { taken = recover() == nil }()
+	mux.Handle(route, http.NotFoundHandler())
+	return true
 }
 
 // oracle returns the most specific of the routes that match.

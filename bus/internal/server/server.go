@@ -8,6 +8,7 @@ package server
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -55,10 +56,11 @@ type Service interface {
 	Unsendable(in *Incoming, why error) *wire.Response
 	// NotServed returns the error for a path that is served under other methods, or, without methods, not at all.
 	NotServed(address subject.Address, methods []string) error
-	// CheckToken returns an error if the endpoint requires a token and the request has none.
+	// CheckToken returns an error if the endpoint requires a token, or callers, and the request has no token or no proof.
 	CheckToken(*wire.Request, *Endpoint) error
-	// Verify returns an error if the token is invalid, or does not give access to the endpoint. It may block.
-	Verify(ctx context.Context, token string, e *Endpoint) error
+	// Verify returns an error if the token of a request, or the proof of its caller, is invalid or does not give access to
+	// the endpoint. It may block.
+	Verify(ctx context.Context, request *wire.Request, e *Endpoint) error
 	// Lost is called when an ack, a response or a window was not sent; what names it.
 	Lost(in *Incoming, what string, err error)
 	// Dropped is called when a received message is dropped.
@@ -74,6 +76,7 @@ type Service interface {
 type Server struct {
 	Config
 	Router *Router
+	Paused atomic.Bool // the instance is not ready: see [Server.IsInQueue]
 
 	ownHost string          // of this instance only: "k3xq27abcd.calculator.example"
 	direct  subscribedRoute // of requests from this process

@@ -155,7 +155,7 @@ func (in *Incoming) watchStream() {
 	if in.stream == nil {
 		return
 	}
-	ctx := &in.Handler
+	ctx, reader := &in.Handler, in.stream.reader
 	context.AfterFunc(ctx, func() {
 		cause := context.Cause(ctx)
 		code := http.StatusServiceUnavailable
@@ -164,7 +164,7 @@ func (in *Incoming) watchStream() {
 		} else if errors.Is(cause, context.DeadlineExceeded) {
 			code, cause = http.StatusGatewayTimeout, status.TimeBudgetSpent()
 		}
-		in.stream.reader.Fail(incomplete(code, cause, "%s", context.Cause(ctx)))
+		reader.Fail(incomplete(code, cause, "%s", context.Cause(ctx)))
 	})
 }
 
@@ -281,6 +281,20 @@ func (in *Incoming) OpenStream(response *wire.Response) (*stream.Writer, error) 
 	of.extend()
 	context.AfterFunc(&in.Handler, func() { writer.Stop(context.Cause(&in.Handler)) })
 	return writer, nil
+}
+
+// Streamed returns how many bytes of a response that is a stream were sent.
+func (in *Incoming) Streamed() int64 {
+	if in.stream == nil {
+		return 0
+	}
+	in.stream.mu.Lock()
+	writer := in.stream.writer
+	in.stream.mu.Unlock()
+	if writer == nil {
+		return 0
+	}
+	return writer.Sent()
 }
 
 // SetTrailer sets the fields that come with the last part.

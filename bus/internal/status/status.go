@@ -110,6 +110,13 @@ func Unsent(err error) *Error {
 	return &unsent
 }
 
+// Doubtful returns a copy of err that says that a handler may have seen the request.
+func Doubtful(err error) *Error {
+	doubtful := *Of(err)
+	doubtful.Executed = ExecutedUnknown
+	return &doubtful
+}
+
 // TooBusy returns the rejection of a request when an instance has no room: there may be room at any moment.
 func TooBusy(format string, arguments ...any) *Error {
 	rejected := NotRun(http.StatusServiceUnavailable, nil, format, arguments...)

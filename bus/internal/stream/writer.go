@@ -36,7 +36,7 @@ type Writer struct {
 	timer  *time.Timer   // of the next part without a body; nil for a body without a window
 	news   chan struct{} // buffer of one; a value stands for news in what mu protects
 
-	sending sync.Mutex // held while parts are sent; protects the fields up to mu
+	sending turn // held while parts are sent; protects the fields up to mu
 	pace    pace
 	buffer  []byte
 	usual   int // bytes of the latest part that was buffered, as the next one will likely have as many
@@ -51,10 +51,31 @@ type Writer struct {
 	err      error     // why nothing can be sent any more
 }
 
+// turn is a lock that is held while its owner waits for the window. It is a channel, because a goroutine that waits for
+// a mutex stops the clock of a testing/synctest bubble.
+type turn chan struct{}
+
+// Lock waits for the turn.
+func (t turn) Lock() { t <- struct{}{} }
+
+// Unlock gives the turn back.
+func (t turn) Unlock() { <-t }
+
+// TryLock reports whether the turn was free, and takes it then.
+func (t turn) TryLock() bool {
+	select {
+	case t <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
 // NewWriter returns a writer.
 func NewWriter(config WriterConfig) *Writer {
 	now := time.Now()
-	w := &Writer{config: config, news: make(chan struct{}, 1), limit: config.Window, activeAt: now, heardAt: now}
+	w := &Writer{config: config, news: make(chan struct{}, 1), sending: make(turn, 1), limit: config.Window, activeAt: now,
+		heardAt: now}
 	if config.First >= 0 {
 		w.number, w.sent = 1, int64(config.First)
 	}
@@ -135,6 +156,13 @@ func (w *Writer) Free() {
 	w.sending.Lock()
 	defer w.sending.Unlock()
 	w.freeLocked()
+}
+
+// Sent returns how many bytes were sent.
+func (w *Writer) Sent() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.sent
 }
 
 // left returns how many bytes the window takes.
@@ -283,8 +311,8 @@ func (w *Writer) sendPart(body []byte, last bool) error {
 		return err
 	}
 	w.number++
-	w.sent += int64(len(body))
 	w.mu.Lock()
+	w.sent += int64(len(body))
 	w.activeAt = time.Now()
 	w.mu.Unlock()
 	return nil

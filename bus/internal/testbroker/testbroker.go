@@ -5,6 +5,7 @@ package testbroker
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go"
 )
@@ -53,4 +54,11 @@ type Quiet interface {
 	// AwaitQuiet returns nil at a moment at which no message is in transit to or from any client. No message is sent
 	// before the calling goroutine blocks. If ctx ends before there is such a moment, the error is the reason.
 	AwaitQuiet(ctx context.Context) error
+}
+
+// Seeded is a broker that decides the random pauses of its connections, so that a test can be repeated.
+type Seeded interface {
+	nats.InProcessConnProvider
+	// Spread returns a duration below another one, and not below zero. It is safe for concurrent use.
+	Spread(below time.Duration) time.Duration
 }

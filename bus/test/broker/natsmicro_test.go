@@ -246,7 +246,7 @@ func TestService_ProtocolIsUnmoved(t *testing.T) {
 	}
 	stats := conn.Stats()
 	assert.Zero(t, stats.Malformed)
-	assert.True(t, conn.Healthy())
+	require.NoError(t, conn.Health())
 }
 
 // TestService_ProtocolAnswersNotInTheWrongPlace has a client who may only ask choose a reply subject on which the
@@ -271,7 +271,7 @@ func TestService_ProtocolAnswersNotInTheWrongPlace(t *testing.T) {
 		}
 		stats := conn.Stats()
 		assert.Zero(t, stats.Malformed)
-		assert.True(t, conn.Healthy())
+		require.NoError(t, conn.Health())
 	})
 }
 
@@ -299,7 +299,7 @@ func TestService_ProtocolUnderAFlood(t *testing.T) {
 		}
 		stats := conn.Stats()
 		assert.Zero(t, stats.Malformed)
-		assert.True(t, conn.Healthy())
+		require.NoError(t, conn.Health())
 	})
 }
 

@@ -352,7 +352,7 @@ func TestStartup_RevokedUserJWT(t *testing.T) {
 	defer kit.CloseConn(t, conn)
 	kit.Serve(t, conn, kit.Calculator{})
 	kit.Add(t, conn, kit.CalculatorHost)
-	if !conn.Healthy() {
+	if conn.Health() != nil {
 		t.Error("a connection that works is not healthy")
 	}
 	o.revoke(user)
@@ -403,7 +403,7 @@ func checkShutOut(t *testing.T, conn *bus.Conn, log *kit.Lines, why error) {
 	t.Helper()
 	log.Await(t, strings.ToLower(why.Error()))
 	log.Await(t, strings.ToLower(nats.ErrAuthorization.Error())) // the next attempt
-	assert.False(t, conn.Healthy(), "a connection that is shut out is healthy")
+	require.Error(t, conn.Health(), "a connection that is shut out is healthy")
 	assert.False(t, conn.Connected())
 	err := conn.Call(t.Context(), kit.CalculatorURL+"/add", nil, nil)
 	kit.CheckError(t, err, 503, bus.ExecutedNo)
@@ -419,7 +419,7 @@ func (o *operated) letIn(conn *bus.Conn, file string) {
 	defer conn.NATS().RemoveStatusListener(changed)
 	o.newUser(file, o.account, nil)
 	kit.Await(o.t, "a connection", changed)
-	if !conn.Healthy() {
+	if conn.Health() != nil {
 		o.t.Error("a connection that is back is not healthy")
 	}
 }

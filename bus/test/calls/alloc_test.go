@@ -1,7 +1,6 @@
 package calls_test
 
 import (
-	"math"
 	"testing"
 
 	"github.com/busline/busline/bus"
@@ -24,7 +23,7 @@ func TestCall_Allocations(t *testing.T) { //nolint:paralleltest // counts the al
 			w := kit.Transports()[name](newUncheckedBus(t))
 			caller, _ := kit.NewCalculator(t, w)
 			add := bus.NewOperation[arguments, results](caller, kit.CalculatorURL+"/add")
-			got := leastAllocations(func() {
+			got := kit.LeastAllocations(func() {
 				if response, err := add.Call(t.Context(), arguments{5, 6}); err != nil || response.Results.Sum != 11 {
 					t.Fatal(response, err)
 				}
@@ -44,7 +43,7 @@ func TestCall_AllocationsNested(t *testing.T) { //nolint:paralleltest // counts 
 	w := kit.Transports()["short circuit"](newUncheckedBus(t))
 	conn := w.Connect("relay.example")
 	kit.Serve(t, conn, kit.Relay{Conn: conn, Next: "https://relay.example/pass"})
-	got := leastAllocations(func() {
+	got := kit.LeastAllocations(func() {
 		if err := conn.Call(t.Context(), "https://relay.example/pass", bus.Args{"hops": 1}, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -61,14 +60,4 @@ func newUncheckedBus(t *testing.T) *bustest.Bus {
 	b := bustest.New(t)
 	b.AllowWrongResponses()
 	return b
-}
-
-// leastAllocations returns how often something allocates, the least of many times: a collection, and the race detector,
-// take something out of the pools now and then.
-func leastAllocations(of func()) float64 {
-	least := math.Inf(1)
-	for range 200 {
-		least = min(least, testing.AllocsPerRun(1, of))
-	}
-	return least
 }

@@ -113,7 +113,7 @@ func TestFailure_OfInventedExchanges(t *testing.T) {
 
 func TestFailure_OfSuccessAllocatesNothing(t *testing.T) { //nolint:paralleltest // counts the allocations of the whole process
 	call := &bus.Exchange{Response: &wire.Response{Status: http.StatusOK}}
-	if got := leastAllocations(func() {
+	if got := kit.LeastAllocations(func() {
 		if call.Failure(nil) != nil {
 			t.Error("it has failed")
 		}

@@ -143,7 +143,7 @@ func TestDenied_GivenConnectionLater(t *testing.T) {
 	conn, err := g.ConnectWith(kit.CalculatorHost, g.Given("guest"))
 	require.NoError(t, err)
 	kit.Serve(t, conn, kit.Calculator{})
-	if !conn.Healthy() {
+	if conn.Health() != nil {
 		t.Error("not healthy at first")
 	}
 	back := conn.NATS().StatusChanged(nats.CONNECTED)
@@ -155,7 +155,7 @@ func TestDenied_GivenConnectionLater(t *testing.T) {
 	t.Cleanup(after.Close)
 	kit.Await(t, "a connection", back)
 	kit.Flush(t, conn.NATS())
-	if conn.Healthy() {
+	if conn.Health() == nil {
 		t.Error("healthy, and no client can call it")
 	}
 }

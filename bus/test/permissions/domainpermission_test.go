@@ -94,10 +94,10 @@ func TestDomainPermission_Suffices(t *testing.T) {
 			callees = callees[1:]
 			assert.ElementsMatch(t, idsOf(callees), kit.MulticastIDs(t, caller, domainURL+"/who"), "after one has left")
 			for _, conn := range callees {
-				assert.True(t, conn.Healthy())
+				require.NoError(t, conn.Health())
 				assert.Equal(t, offByDomain, conn.Restrictions())
 			}
-			assert.True(t, caller.Healthy())
+			require.NoError(t, caller.Health())
 			assert.Equal(t, offByDomain[:1], caller.Restrictions(), "it serves nothing, so nats micro shows nothing")
 			found := kit.MulticastIDs(t, e.Connect("owner.example.com"), "https://all:888/ping")
 			assert.Len(t, found, 1, "only the owner's connection hears it")
@@ -138,7 +138,7 @@ func TestDomainPermission_AnnouncementsDenied(t *testing.T) {
 	kit.Add(t, e.Connect("caller.example.com"), domainHost)
 	kit.Flush(t, conn.NATS())
 	e.Log.Await(t, "do not hear that this one comes and goes")
-	assert.True(t, conn.Healthy())
+	require.NoError(t, conn.Health())
 	assert.Equal(t, []string{offByDomain[0], offByDomain[1], "other instances do not hear that this one comes and goes"},
 		slices.Sorted(slices.Values(conn.Restrictions())))
 	assert.Empty(t, e.Log.Lines(`"level":"error"`))

@@ -431,8 +431,8 @@ func TestService_ProtocolIsDenied(t *testing.T) {
 	err := other.Call(t.Context(), "GET https://operator/add", bus.Args{"x": 1, "y": 2}, &out)
 	require.NoError(t, err)
 	assert.Equal(t, 3, out.Sum)
-	assert.True(t, one.Healthy(), "not healthy")
-	assert.True(t, other.Healthy())
+	require.NoError(t, one.Health(), "not healthy")
+	require.NoError(t, other.Health())
 	if !newOperatorOf(t, e).IsAbsent("$SRV.PING") {
 		t.Error("it is shown")
 	}
@@ -453,7 +453,7 @@ func TestService_ProtocolAnswersAreDenied(t *testing.T) {
 	if line := e.Log.Await(t, "_inbox.operator"); !strings.Contains(line, `"level":"debug"`) {
 		t.Errorf("log: %s", line)
 	}
-	if !conn.Healthy() {
+	if conn.Health() != nil {
 		t.Error("not healthy")
 	}
 }

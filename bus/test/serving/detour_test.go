@@ -38,6 +38,7 @@ func TestDetour(t *testing.T) {
 			"/files/{path+}":         nil,
 			"/files/private/{path+}": {bus.RequireClaims(kit.Keepers)},
 			"/files/one.txt":         {bus.RequireClaims(kit.Keepers)},
+			"/files/limited/{path+}": {bus.RequireCallers("orders.example")},
 			"/files/dir/{path+}":     {bus.RequireClaims(kit.Keepers + " or true")},
 		} {
 			require.NoError(t, callee.Handle(http.MethodGet, path, http.StripPrefix("/files", files), options...))
@@ -54,6 +55,9 @@ func TestDetour(t *testing.T) {
 			"/files/dir/b.txt":                  401,
 			"/files/dir/../private/x":           404,
 			"/files/one.txt":                    401,
+			"/files/limited/x":                  403,
+			"/files//limited/x":                 404,
+			"/files/private/../limited/x":       404,
 			"/files//private/x":                 404,
 			"/files//private/":                  404,
 			"/files/./private/x":                404,
@@ -97,11 +101,12 @@ func TestHandle_OpenMethods(t *testing.T) {
 	t.Parallel()
 	const narrow, wide, others = "/files/private/{path+}", "/files/{path+}", "DELETE, OPTIONS, PATCH, POST, PUT"
 	guarded := []bus.HandleOption{bus.RequireClaims(kit.Keepers)}
+	limited := []bus.HandleOption{bus.RequireCallers("orders.example")}
 	type route struct {
 		method, path string
 		options      []bus.HandleOption
 	}
-	i := kit.NewIssuer(t)
+	i, keys := kit.NewIssuer(t), bustest.NewServiceKeys(t, "orders.example")
 	b := bustest.New(t)
 	for _, test := range []struct {
 		name                   string
@@ -111,6 +116,8 @@ func TestHandle_OpenMethods(t *testing.T) {
 		{"any method", route{"GET", narrow, guarded}, route{"*", wide, nil}, route{}, others},
 		{"below a parameter", route{"GET", "/files/a.txt", guarded}, route{"*", "/files/{name}", nil}, route{}, others},
 		{"one method", route{"GET", narrow, guarded}, route{"POST", wide, nil}, route{}, "POST"},
+		{"callers", route{"GET", narrow, limited}, route{"POST", wide, nil}, route{}, "POST"},
+		{"the same callers", route{"GET", narrow, limited}, route{"*", wide, limited}, route{}, ""},
 		{"other claims", route{"GET", narrow, guarded}, route{"POST", wide, []bus.HandleOption{bus.RequireClaims("true")}},
 			route{}, "POST"},
 		{"reading", route{"POST", narrow, guarded}, route{"*", wide, nil}, route{}, "DELETE, GET, HEAD, OPTIONS, PATCH, PUT"},
@@ -129,7 +136,8 @@ func TestHandle_OpenMethods(t *testing.T) {
 			t.Parallel()
 			for _, order := range [][2]route{{test.narrower, test.wider}, {test.wider, test.narrower}} {
 				logged := new(kit.Lines)
-				conn := b.Connect("files.example", i.Trust(), bus.WithLogger(zerolog.New(logged).Level(zerolog.WarnLevel)))
+				conn := b.Connect("files.example", i.Trust(), keys.Trust(),
+					bus.WithLogger(zerolog.New(logged).Level(zerolog.WarnLevel)))
 				for _, each := range []route{test.third, order[0], order[1]} {
 					if each.path == "" {
 						continue
@@ -137,8 +145,8 @@ func TestHandle_OpenMethods(t *testing.T) {
 					require.NoError(t, conn.Handle(each.method, each.path, http.NotFoundHandler(), each.options...))
 				}
 				from, to := test.narrower.method+" "+test.narrower.path, test.wider.method+" "+test.wider.path
-				want := fmt.Sprintf("the claims of %s do not guard its paths under %s, which %s answers without them: "+
-					"ask for the same claims there, or serve %s under the method *", from, test.open, to, test.narrower.path)
+				want := fmt.Sprintf("the claims or callers of %s do not guard its paths under %s, which %s answers without them: "+
+					"ask for the same there, or serve %s under the method *", from, test.open, to, test.narrower.path)
 				if warned := logged.Count(want) == 1; warned != (test.open != "") || !warned && logged.String() != "" {
 					t.Errorf("%s, %s first: %s", test.name, order[0].path, logged)
 				}

@@ -1,7 +1,7 @@
 package serving_test
 
 import (
-	"cmp"
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -25,7 +25,11 @@ func TestServe_NearDirectives(t *testing.T) {
 	t.Parallel()
 	conn := kit.NewBus(t).Connect("notes.example")
 	for _, each := range reflectapi.Directives() {
-		text := each.Name[len(reflectapi.DirectivePrefix):] + " " + cmp.Or(each.Example, "Client")
+		example := each.Example
+		if each.IsGenerated() {
+			example = "Client"
+		}
+		text := strings.TrimSpace(each.Name[len(reflectapi.DirectivePrefix):] + " " + example)
 		for _, written := range []string{"// busline:" + text, "//busline: " + text, "//Busline:" + text, "//busline-" + text,
 			"//busline " + text, "/* busline:" + text + " */"} {
 			said := `which declares nothing: write //busline:` + text

@@ -6,7 +6,9 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -162,7 +164,7 @@ func TestRun_BadOptions(t *testing.T) {
 		option bus.RunOption
 		err    string
 	}{
-		{"no start", nil, bus.WithVersion("1"), "run sleeper.example: start is nil: pass a function that calls bus.Serve"},
+		{"no start", nil, bus.WithVersion("1"), "run sleeper.example: start of sleeper.example is nil: pass a function that calls bus.Serve"},
 		{"a nil option", serveSleeper, nil, "run sleeper.example: option 1 is nil: leave it out"},
 		{"a nil option of Connect", serveSleeper, bus.ConnectOption(nil),
 			"run sleeper.example: option 1 is nil: leave it out"},
@@ -224,6 +226,7 @@ func TestRun_WaitsForBroker(t *testing.T) {
 	url, probes := kit.FreeAddress(t), kit.FreeAddress(t)
 	waits, ready := newLogged("waiting for the broker"), newLogged(`"ready"`)
 	starting, release := make(chan struct{}), make(chan struct{})
+	var isWarm atomic.Bool
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
@@ -231,7 +234,13 @@ func TestRun_WaitsForBroker(t *testing.T) {
 			close(starting)
 			<-release
 			return serveSleeper(ctx, conn)
-		}, bus.WithURL("nats://"+url), bus.WithProbes(probes), bus.WithLogger(zerolog.New(io.MultiWriter(waits, ready))))
+		}, bus.WithURL("nats://"+url), bus.WithProbes(probes), bus.WithLogger(zerolog.New(io.MultiWriter(waits, ready))),
+			bus.WithReadiness(func(context.Context) error {
+				if isWarm.Load() {
+					return nil
+				}
+				return errors.New("the cache is cold")
+			}))
 	}()
 	<-waits.seen
 	assert.Contains(t, waits.Line(t, "waiting for the broker")["error"], "no broker at nats://"+url)
@@ -246,6 +255,12 @@ func TestRun_WaitsForBroker(t *testing.T) {
 	checkProbe(t, probes, "/-/ready", 503, "starting, or stopping\n")
 	close(release)
 	<-ready.seen
+	checkProbe(t, probes, "/-/ready", 503, "not ready: the cache is cold\n")
+	isWarm.Store(true)
+	kit.Eventually(t, func() bool {
+		status, _ := probe(t, probes, "/-/ready")
+		return status == http.StatusOK
+	})
 	checkProbe(t, probes, "/-/ready", 200, "ready\n")
 	_, metrics := probe(t, probes, "/metrics")
 	assert.Contains(t, metrics, `host="sleeper.example"`)
@@ -293,21 +308,119 @@ func TestRun_LosesConnection(t *testing.T) {
 		"run sleeper.example: the broker connection given with bus.WithNATS is closed, and does not come back")
 }
 
-// TestRun_Nested holds that the program in start is closed first.
-func TestRun_Nested(t *testing.T) {
+// TestRunAll_Order holds that services start one after another, are ready when all are, and close in the opposite
+// order.
+func TestRunAll_Order(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
-		var outer *bus.Conn
-		p := startProgram(t, b, func(ctx context.Context, conn *bus.Conn) error {
-			outer = conn
-			return bus.Run(ctx, "inner.example", serveSleeper, bus.WithOptions(b.Options()...))
-		})
+		var order []string
+		lines := new(kit.Lines)
+		service := func(host string) bus.Service {
+			return bus.Service{Host: host, Start: func(ctx context.Context, conn *bus.Conn) error {
+				order = append(order, host)
+				assert.Zero(t, lines.Count(`"ready"`))
+				return serveSleeper(ctx, conn)
+			}, Connect: []bus.ConnectOption{bus.WithVersion(host)}}
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() {
+			ended <- bus.RunAll(ctx, []bus.Service{service("first.example"), service("second.example")},
+				bus.WithOptions(b.Options()...), bus.WithLogger(zerolog.New(lines)))
+		}()
 		synctest.Wait()
+		assert.Equal(t, []string{"first.example", "second.example"}, order)
+		assert.Equal(t, 2, lines.Count(`"ready"`))
 		caller := b.Connect("caller.example")
-		require.NoError(t, caller.Call(t.Context(), "https://inner.example/sleep", nil, nil))
-		assert.True(t, outer.Healthy())
-		p.stop()
-		require.NoError(t, <-p.err)
-		assert.ErrorIs(t, caller.Call(t.Context(), "https://inner.example/sleep", nil, nil), bus.ErrNoResponder)
+		called := make(chan error, 1)
+		go func() {
+			called <- caller.Call(t.Context(), "https://second.example/sleep", bus.Args{"seconds": 9}, nil)
+		}()
+		synctest.Wait()
+		stop()
+		synctest.Wait()
+		require.NoError(t, caller.Call(t.Context(), "https://first.example/sleep", nil, nil)) // while the second drains
+		require.NoError(t, <-called)
+		require.NoError(t, <-ended)
+		assert.ErrorIs(t, caller.Call(t.Context(), "https://first.example/sleep", nil, nil), bus.ErrNoResponder)
 	})
+}
+
+// TestRunAll_Fails holds that the failure of one service closes those before it, and that no later one starts.
+func TestRunAll_Fails(t *testing.T) {
+	t.Parallel()
+	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
+		failed := errors.New("the disk is full")
+		never := func(context.Context, *bus.Conn) error {
+			t.Error("start was called")
+			return nil
+		}
+		err := bus.RunAll(t.Context(), []bus.Service{
+			{Host: "first.example", Start: serveSleeper},
+			{Host: "second.example", Start: func(context.Context, *bus.Conn) error { return failed }},
+			{Host: "third.example", Start: never},
+		}, bus.WithOptions(b.Options()...))
+		require.ErrorIs(t, err, failed)
+		err = b.Connect("caller.example").Call(t.Context(), "https://first.example/sleep", nil, nil)
+		require.ErrorIs(t, err, bus.ErrNoResponder)
+		require.EqualError(t, bus.RunAll(t.Context(), nil), "run : there are no services: pass at least one")
+		without := []bus.Service{{Host: "a.example", Start: never}, {Host: "b.example"}}
+		require.ErrorContains(t, bus.RunAll(t.Context(), without),
+			"run a.example, b.example: start of b.example is nil")
+		require.ErrorContains(t, bus.RunAll(t.Context(), []bus.Service{{Host: "a b", Start: never}},
+			bus.WithOptions(b.Options()...)), `"a b"`)
+	})
+}
+
+// TestRunAll_Probes holds that probes tell of all services.
+func TestRunAll_Probes(t *testing.T) {
+	t.Parallel()
+	b, probes := kit.NewBus(t), kit.FreeAddress(t)
+	starting, release, ready := make(chan struct{}), make(chan struct{}), newLogged(`"ready"`)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- bus.RunAll(ctx, []bus.Service{
+			{Host: "first.example", Start: serveSleeper},
+			{Host: "second.example", Start: func(ctx context.Context, conn *bus.Conn) error {
+				close(starting)
+				<-release
+				return serveSleeper(ctx, conn)
+			}},
+		}, bus.WithOptions(b.Options()...), bus.WithProbes(probes), bus.WithLogger(zerolog.New(ready)))
+	}()
+	<-starting
+	checkProbe(t, probes, "/-/ready", 503, "starting, or stopping\n")
+	close(release)
+	<-ready.seen
+	checkProbe(t, probes, "/-/ready", 200, "ready\n")
+	_, metrics := probe(t, probes, "/metrics")
+	assert.Contains(t, metrics, `host="first.example"`)
+	assert.Contains(t, metrics, `host="second.example"`)
+	stop()
+	require.NoError(t, <-ended)
+}
+
+// TestRun_Notifies holds what a supervisor is sent (sd_notify(3)).
+func TestRun_Notifies(t *testing.T) {
+	b, path := kit.NewBus(t), filepath.Join(t.TempDir(), "notify")
+	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	require.NoError(t, err)
+	defer func() { _ = socket.Close() }()
+	read := func() string {
+		state := make([]byte, 64)
+		n, err := socket.Read(state)
+		require.NoError(t, err)
+		return string(state[:n])
+	}
+	t.Setenv("NOTIFY_SOCKET", path)
+	p := startProgram(t, b, serveSleeper)
+	assert.Equal(t, "READY=1", read())
+	p.stop()
+	assert.Equal(t, "STOPPING=1", read())
+	require.NoError(t, <-p.err)
+	t.Setenv("NOTIFY_SOCKET", path+".none")
+	p = startProgram(t, b, func(context.Context, *bus.Conn) error { return nil }, bus.WithLogger(zerolog.New(io.Discard)))
+	p.stop()
+	require.NoError(t, <-p.err)
 }

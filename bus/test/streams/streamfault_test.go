@@ -280,3 +280,30 @@ func TestStream_Closing(t *testing.T) {
 		require.NoError(t, <-closed)
 	})
 }
+
+// TestStream_UploadOutage has a caller that loses the broker in the middle of a request: its handler has run, so the
+// error of the part that was not sent does not say that none has.
+func TestStream_UploadOutage(t *testing.T) {
+	t.Parallel()
+	kit.InBubble(t, func(t *testing.T, b *kit.Bubble) {
+		running, ended := make(chan struct{}), make(chan error, 1)
+		b.Handle(t, "POST /upload", func(_ http.ResponseWriter, r *http.Request) {
+			close(running)
+			_, err := io.Copy(io.Discard, r.Body)
+			ended <- err
+		})
+		caller, way := b.ConnectFragile("caller.example")
+		read, write := io.Pipe()
+		go func() {
+			_, _ = write.Write(make([]byte, 100_000)) // the caller may be gone
+			<-running
+			way.Cut(true)
+			_, _ = write.Write(make([]byte, 1000)) // as above
+		}()
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+kit.StreamHost+"/upload", read)
+		require.NoError(t, err)
+		_, err = caller.Do(request)
+		kit.CheckError(t, err, http.StatusServiceUnavailable, bus.ExecutedUnknown)
+		require.Error(t, <-ended)
+	})
+}

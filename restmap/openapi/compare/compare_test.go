@@ -119,6 +119,10 @@ func TestDocuments(t *testing.T) {
 			after:  document(t, Shop{}, names, list, bus.Method("Buy", bus.RequireClaims(`level > 2`))),
 			breaks: []string{"POST /buy: it now requires the claims level > 2: callers without a token get 401"},
 		},
+		{name: "callers",
+			after:  document(t, Shop{}, names, list, bus.Method("Buy", bus.RequireCallers("orders.example"))),
+			breaks: []string{"POST /buy: only orders.example may call it now: other callers get 403"},
+		},
 		{name: "deprecated",
 			after: document(t, Shop{}, names, list, bus.Method("Buy", bus.Description("Buy buys.\n\nDeprecated: use Order."))),
 			adds:  []string{"POST /buy: it is now deprecated"},
@@ -212,6 +216,15 @@ func TestDocuments(t *testing.T) {
 	assert.False(t, slices.ContainsFunc(changes, func(c compare.Change) bool { return c.Breaks }),
 		"claims that nobody asks for any more")
 	assert.Len(t, changes, 2, "claims that nobody asks for any more")
+	two := document(t, Shop{}, names, list, bus.RequireCallers("orders.example", "web.example"))
+	other := document(t, Shop{}, names, list, bus.RequireCallers("orders.example", "*.web.example"),
+		bus.Method("Buy", bus.RequireCallers("orders.example", "web.example", "new.example")))
+	assert.Equal(t, []compare.Change{
+		{Text: "POST /buy: orders.example, web.example, new.example may call it"},
+		{Breaks: true, Text: "POST /stock: web.example may no longer call it, and get 403"},
+	}, compare.Documents(two, other))
+	assert.Contains(t, compare.Documents(two, document(t, Shop{}, names, list)),
+		compare.Change{Text: "POST /buy: every service may call it now"})
 }
 
 func document[T any](t *testing.T, impl T, options ...bus.ServeOption) *openapi.Document {

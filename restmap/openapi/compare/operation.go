@@ -17,6 +17,7 @@ func (c *comparison) operation(before, after *located) {
 	key, old, now := after.key, before.Operation, after.Operation
 	c.methods(before, after)
 	c.claims(key, old, now)
+	c.callers(key, old.Callers, now.Callers)
 	if now.Deprecated && !old.Deprecated {
 		c.addf(false, "%s: it is now deprecated", key)
 	}
@@ -65,6 +66,22 @@ func (c *comparison) claims(key string, old, now *openapi.Operation) {
 	case old.Claims != now.Claims:
 		c.addf(true, "%s: it now requires the claims %s instead of %s: callers with only the old claims get 403", key,
 			now.Claims, old.Claims)
+	}
+}
+
+// callers compares which hosts may call.
+func (c *comparison) callers(key string, old, now []string) {
+	lost := slices.DeleteFunc(slices.Clone(old), func(host string) bool { return slices.Contains(now, host) })
+	switch {
+	case slices.Equal(old, now):
+	case len(now) == 0:
+		c.addf(false, "%s: every service may call it now", key)
+	case len(old) == 0:
+		c.addf(true, "%s: only %s may call it now: other callers get 403", key, strings.Join(now, ", "))
+	case len(lost) > 0:
+		c.addf(true, "%s: %s may no longer call it, and get 403", key, strings.Join(lost, ", "))
+	default:
+		c.addf(false, "%s: %s may call it", key, strings.Join(now, ", "))
 	}
 }
 

@@ -19,7 +19,7 @@ export interface Options {
   headers?: Record<string, string> | undefined;
   /** Milliseconds that a call may take with all its repetitions; of a stream, until it begins. Default: no limit. */
   timeout?: number | undefined;
-  /** How often a call is repeated of which nothing has run, and a GET after a network failure. Default: 2. */
+  /** How often a call is repeated of which nothing has run; after a network failure a GET, or what has a key. Default: 2. */
   retries?: number | undefined;
   /** Makes the requests. Default: the global fetch. */
   fetch?: ((url: string, init: RequestInit) => Promise<Response>) | undefined;
@@ -124,6 +124,8 @@ interface Operation {
   readonly header?: readonly string[];
   /** The argument that is the whole body; '' if it has all arguments that are nowhere else as its members. */
   readonly body?: string;
+  /** Each call carries a key, so that it may be repeated although it may have run. */
+  readonly idempotent?: true;
   /** It is a web endpoint: its body is sent as it is. */
   readonly web?: true;
   readonly args?: Shape;
@@ -322,7 +324,8 @@ class Client {
     read: (response: Response) => Promise<T>,
   ): Promise<T> {
     const request = encodeRequest(operation, args as Arguments);
-    const sent = {...request, headers: {...accept, ...request.headers, ...this.#options.headers, ...options.headers}};
+    const key = operation.idempotent && {'Idempotency-Key': newKey()};
+    const sent = {...request, headers: merged(accept, key, request.headers, this.#options.headers, options.headers)};
     const retries = request.duplex ? 0 : (options.retries ?? this.#options.retries ?? 2);
     let expired = false;
     for (let attempt = 0; ; attempt++) {
@@ -339,9 +342,10 @@ class Client {
           continue;
         }
         const nothingRan = isProblem && err.status === 503 && err.executed === 'no';
-        const onlyReads = err instanceof NetworkError && operation.method === 'GET';
+        const mayRepeat = operation.method === 'GET' || operation.idempotent;
+        const isUnknown = err instanceof NetworkError || (isProblem && operation.idempotent && [502, 503, 504].includes(err.status));
         const wait = isProblem && err.retryAfter !== undefined ? err.retryAfter * 1000 : varied(firstWait * 2 ** attempt);
-        if (attempt >= retries || !(nothingRan || onlyReads) || Date.now() + wait >= limit.deadline) throw err;
+        if (attempt >= retries || !(nothingRan || (mayRepeat && isUnknown)) || Date.now() + wait >= limit.deadline) throw err;
         await pause(wait, limit.signal);
       }
     }
@@ -351,7 +355,7 @@ class Client {
   async #request(operation: Operation, request: Request, signal: AbortSignal, expired: boolean): Promise<Response> {
     const {token, baseUrl, fetch: send = fetch} = this.#options;
     const bearer = typeof token === 'function' ? await token({expired}) : token;
-    const headers = bearer ? {Authorization: `Bearer ${bearer}`, ...request.headers} : request.headers;
+    const headers = bearer ? merged({Authorization: `Bearer ${bearer}`}, request.headers) : request.headers;
     const {path, ...init} = request;
     const response = await received(send(baseUrl + path, {...init, method: operation.method, headers, signal}), signal);
     const isProblem = response.headers.get('Content-Type')?.startsWith('application/problem+json') ?? false;
@@ -362,6 +366,21 @@ class Client {
     if (isProblem) throw problemOf(body, operation, after);
     throw new Problem({status: response.status, title: response.statusText, detail: body.slice(0, 500)}, after);
   }
+}
+
+/** Returns all header fields. Of those whose names differ only in case the last one counts; a blank key counts as none. */
+function merged(...all: (Record<string, string> | undefined)[]): Record<string, string> {
+  const headers = new Map<string, [name: string, value: string]>();
+  for (const [name, value] of all.flatMap((each) => Object.entries(each ?? {}))) {
+    const same = name.toLowerCase();
+    if (same !== 'idempotency-key' || String(value).trim() !== '') headers.set(same, [name, value]);
+  }
+  return Object.fromEntries(headers.values());
+}
+
+/** A key of 128 random bits. */
+function newKey(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
 function problemOf(json: string, operation: Operation, retryAfter?: number): Problem {
@@ -679,6 +698,11 @@ export interface ShopExamplePUTFilesFolderPathArguments {
   path: string;
 }
 
+export interface ShopExamplePayArguments {
+  /** A text that no other request has. */
+  'Idempotency-Key'?: string | undefined;
+}
+
 /** OnSold tells that something was sold. */
 export interface ShopExampleSold {
   item?: ShopExampleItem2 | null;
@@ -725,6 +749,8 @@ export interface ShopExample {
    * @throws {@link isClosed}
    */
   'new'(args: ShopExampleNewArguments, options?: CallOptions): Promise<ShopExampleNewResult>;
+  /** Pay() */
+  pay(args?: ShopExamplePayArguments, options?: CallOptions): Promise<void>;
   /** Ping() */
   ping(args?: NoArguments, options?: CallOptions): Promise<void>;
   /**
@@ -804,6 +830,7 @@ export function connect(options: Options = {}): Bus {
       putFilesFolderPath: (args, options) => client.fetch({method: 'PUT', path: '/shop.example:443/files/{folder}/{path+}', body: 'body', web: true}, args, options),
       list: (args, options) => client.call({method: 'GET', path: '/shop.example:443/items', query: ['filter.text', 'filter.ids', 'filter.range.min', 'ids'], json: ['point'], args: {members: {filter: {members: {ids: [INT64], range: {members: {min: INT64}}}}, point: 'shop.example_443_Item'}}, result: ['shop.example_443_Item']}, args, options),
       'new': (args, options) => client.call({method: 'POST', path: '/shop.example:443/new', body: '', args: {members: {items: ['shop.example_443_Item']}}, result: 'shop.example_443_New_out', problems: {'https://shop.example/problems/out-of-stock': 'shop.example_443_OutOfStock'}}, args, options),
+      pay: (args, options) => client.run({method: 'POST', path: '/shop.example:443/pay', header: ['Idempotency-Key'], idempotent: true}, args, options),
       ping: (args, options) => client.run({method: 'POST', path: '/shop.example:443/ping', body: ''}, args, options),
       then2: (args, options) => client.call({method: 'POST', path: '/shop.example:443/then', query: ['body'], body: 'httpRequestBody', args: {members: {httpRequestBody: ANY}}, result: ANY}, args, options),
       watch: (args, options) => client.stream({method: 'POST', path: '/shop.example:443/watch', body: '', result: 'shop.example_443_Thing'}, args, options),
