@@ -97,12 +97,15 @@ type instance struct {
 	Version string `json:"version,omitempty"`
 	Ports   []int  `json:"ports"`            // the public ones
 	Digest  string `json:"digest,omitempty"` // instances of a host with different ones have different documents
+	// the instance has left its queues; the reason is for the bus alone
+	NotReady bool `json:"notReady,omitempty"`
 }
 
 func (i instance) compare(other instance) int { return cmp.Compare(i.ID, other.ID) }
 
 func (i instance) equal(other instance) bool {
-	return i.ID == other.ID && i.Version == other.Version && i.Digest == other.Digest && slices.Equal(i.Ports, other.Ports)
+	return i.ID == other.ID && i.Version == other.Version && i.Digest == other.Digest &&
+		i.NotReady == other.NotReady && slices.Equal(i.Ports, other.Ports)
 }
 
 // presence is what runs on the plane at one moment. It is not changed once it is made.

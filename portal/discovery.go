@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/calltap"
+	"github.com/busline/busline/portal/internal/answer"
 	"github.com/busline/busline/portal/internal/plane"
 )
 
@@ -62,7 +64,7 @@ func newDiscovery(conn *bus.Conn, config *portalConfig) *discovery {
 	}
 	d.looks = plane.Shared[*presence]{
 		Age: func(*presence) time.Duration { return pingAge }, Changed: d.changed,
-		Timeout: 2*d.timeout + answerMargin, Now: config.now, Look: d.look,
+		Timeout: 2*d.timeout + answer.Margin, Now: config.now, Look: d.look,
 	}
 	return d
 }
@@ -339,11 +341,13 @@ func (d *discovery) publicPart(from plane.Peer, body []byte) (public instance) {
 		Version string `json:"version"`
 		Ports   []int  `json:"ports"`
 		Digest  string `json:"digest"`
+
+		NotReady string `json:"notReady"`
 	}
 	if json.NewDecoder(bytes.NewReader(body)).Decode(&answer) != nil || from.Host == d.conn.Host() {
 		return instance{}
 	}
-	public.ID = from.ID
+	public.ID, public.NotReady = from.ID, answer.NotReady != ""
 	if len(answer.Version) <= maxVersion {
 		public.Version = answer.Version
 	}
@@ -356,4 +360,16 @@ func (d *discovery) publicPart(from plane.Peer, body []byte) (public instance) {
 		}
 	}
 	return public
+}
+
+// instances returns the instances that run.
+func (d *discovery) instances(ctx context.Context) (all []calltap.Instance, err error) {
+	found, err := d.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for from := range found.running {
+		all = append(all, calltap.Instance{Host: from.Host, ID: from.ID})
+	}
+	return all, nil
 }

@@ -3,6 +3,7 @@ package portal_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -103,6 +104,25 @@ func TestDiscovery_Announcements(t *testing.T) {
 		assert.LessOrEqual(t, p.alone.Load(), int64(2))
 		require.NoError(t, late.Close(t.Context()))
 		assert.Equal(t, "counter.example", w.hosts(), "it has left")
+		var isAway atomic.Bool
+		shaky := b.Connect("late.example", bus.WithReadiness(func(context.Context) error {
+			if isAway.Load() {
+				return errors.New("away")
+			}
+			return nil
+		}))
+		serveCounter(t, shaky)
+		for _, away := range []bool{true, false} {
+			isAway.Store(away)
+			time.Sleep(2 * time.Second)
+			w.hosts()
+			var listed struct {
+				Hosts map[string][]struct{ NotReady bool }
+			}
+			w.fetch("/instances.json", &listed)
+			assert.Equal(t, away, listed.Hosts["late.example"][0].NotReady)
+		}
+		require.NoError(t, shaky.Close(t.Context()))
 		assert.Equal(t, int64(1), p.all.Load())
 		p.announce("bye", "counter.example", "i1aaaaaaaa")
 		asked := p.alone.Load()

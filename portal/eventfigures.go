@@ -12,6 +12,7 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/eventlog"
+	"github.com/busline/busline/bus/operators"
 	"github.com/busline/busline/portal/internal/outside"
 	"github.com/busline/busline/portal/internal/plane"
 )
@@ -26,7 +27,7 @@ const (
 type eventFigures struct {
 	looks     plane.Shared[*eventSummary]
 	catalogs  *catalogs
-	operators *eventOperators
+	operators *operators.Rule
 }
 
 // eventLook is what the logs were at one moment. It is not changed once it is made.
@@ -37,19 +38,19 @@ type eventLook struct {
 	unavailable string // a sentence
 }
 
-// eventSummary is the latest look, and an earlier one that it is compared with.
+// eventSummary is the latest look, and recent ones that it is compared with.
 type eventSummary struct {
 	*eventLook
 
-	earlier *eventLook // the same look while there is no other
+	recent []*eventLook // the oldest first; the last one is the latest look itself
 }
 
-func newEventFigures(conn *bus.Conn, all *catalogs, operators *eventOperators, config *portalConfig) *eventFigures {
+func newEventFigures(conn *bus.Conn, all *catalogs, operators *operators.Rule, config *portalConfig) *eventFigures {
 	var looks []*eventLook // recent ones, the oldest first
 	look := func(ctx context.Context, began time.Time) (*eventSummary, error) {
 		if len(looks) > 0 {
 			if last := looks[len(looks)-1]; last.unavailable != "" && began.Sub(last.at) < unavailableAge {
-				return &eventSummary{last, last}, nil
+				return &eventSummary{last, slices.Clone(looks)}, nil
 			}
 		}
 		seen := lookAtLogs(ctx, conn, began)
@@ -57,7 +58,7 @@ func newEventFigures(conn *bus.Conn, all *catalogs, operators *eventOperators, c
 			return old.unavailable != "" || seen.at.Sub(old.at) > windowLength || seen.at.Before(old.at)
 		})
 		looks = append(looks, seen)
-		return &eventSummary{seen, looks[0]}, nil
+		return &eventSummary{seen, slices.Clone(looks)}, nil
 	}
 	return &eventFigures{
 		looks: plane.Shared[*eventSummary]{Age: plane.Always[*eventSummary](liveAge), Timeout: config.timeouts.logs,
@@ -109,7 +110,7 @@ func (f *eventFigures) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	view := current.view(described)
-	view.Operator = f.operators.check(r.Context()) == nil
+	view.Operator = f.operators.Check(r.Context(), "the portal", toOperate) == nil
 	body, err := json.Marshal(view)
 	if err != nil {
 		bus.WriteError(w, r, err)
@@ -149,9 +150,9 @@ type logView struct {
 
 // eventView is a kind of stored events.
 type eventView struct {
-	Event  string  `json:"event"`
-	Stored int     `json:"stored"` // in the log
-	Rate   float64 `json:"rate"`   // stored per second
+	Event  string   `json:"event"`
+	Stored int      `json:"stored"` // in the log
+	Rate   *float64 `json:"rate"`   // stored per second; nil: there is no earlier look
 }
 
 // subscriptionView is a service that subscribes to stored events.
@@ -167,7 +168,7 @@ type subscriptionView struct {
 	DeadLetters int               `json:"deadLetters"`
 	CutOff      []eventlog.CutOff `json:"cutOff"`
 	LastHandled *time.Time        `json:"lastHandled"`
-	Rate        float64           `json:"rate"` // handled per second
+	Rate        *float64          `json:"rate"` // handled per second; nil: there is no earlier look
 }
 
 // view returns what a caller with this document may see.
@@ -187,8 +188,21 @@ func (s *eventSummary) view(described *eventsDocument) *eventsView {
 	return view
 }
 
-// window returns how many seconds are between the two looks.
-func (s *eventSummary) window() float64 { return s.at.Sub(s.earlier.at).Seconds() }
+// window returns how many seconds are between the first look and the latest.
+func (s *eventSummary) window() float64 { return s.at.Sub(s.recent[0].at).Seconds() }
+
+// changeOf compares the log of a host with the oldest recent look at it that suits: a log that was created meanwhile is
+// not in the first ones.
+func (s *eventSummary) changeOf(host string, suits func(*eventlog.Log) bool) *logChange {
+	now := s.logs[host]
+	for _, look := range s.recent {
+		seconds := s.at.Sub(look.at).Seconds()
+		if log := look.logs[host]; log != nil && seconds > 0 && now.FirstSequence >= log.FirstSequence && suits(log) {
+			return newLogChange(log, now, seconds)
+		}
+	}
+	return nil
+}
 
 // publisher returns the figures of the visible events of a publisher.
 func (s *eventSummary) publisher(host string, visible map[string]bool) publisherView {
@@ -197,7 +211,7 @@ func (s *eventSummary) publisher(host string, visible map[string]bool) publisher
 	if log == nil {
 		return view
 	}
-	change := newLogChange(s.earlier.logs[host], log, s.window())
+	change := s.changeOf(host, func(*eventlog.Log) bool { return true })
 	stored, isStored := countKinds(log), make(map[string]bool)
 	sum, hidden := 0, false
 	for at := range log.Subscriptions {
@@ -207,7 +221,8 @@ func (s *eventSummary) publisher(host string, visible map[string]bool) publisher
 			continue
 		}
 		isStored[each.Event] = true
-		view.Subscriptions = append(view.Subscriptions, newSubscriptionView(each, change))
+		known := func(log *eventlog.Log) bool { return subscriptionIn(log, each) != nil }
+		view.Subscriptions = append(view.Subscriptions, newSubscriptionView(each, s.changeOf(host, known)))
 	}
 	for event := range stored {
 		_, may := visible[event]
@@ -246,17 +261,14 @@ func timeOrNil(at time.Time) *time.Time {
 
 // logChange is what has changed in a log between two looks.
 type logChange struct {
-	seconds       float64        // 0 without an earlier look at the same log
+	seconds       float64
 	earlier       *eventlog.Log  // which it was compared with
 	before, after map[string]int // number of events that were kept, by kind
 	dropped       float64        // share of the earlier events that the log has dropped meanwhile
 }
 
-// newLogChange compares two looks; there may be no earlier one.
+// newLogChange compares two looks at a log.
 func newLogChange(earlier, now *eventlog.Log, seconds float64) *logChange {
-	if earlier == nil || seconds <= 0 || now.FirstSequence < earlier.FirstSequence { // the log was created again
-		return &logChange{}
-	}
 	change := &logChange{earlier: earlier, seconds: seconds, before: countKinds(earlier), after: countKinds(now)}
 	if earlier.Events > 0 {
 		change.dropped = min(1, float64(now.FirstSequence-earlier.FirstSequence)/float64(earlier.Events))
@@ -278,25 +290,30 @@ func (c *logChange) count(event string) float64 {
 	return max(0, float64(c.after[event])-float64(c.before[event])*(1-c.dropped))
 }
 
-// stored returns how many events of a kind were stored, per second.
-func (c *logChange) stored(event string) float64 {
-	if c.seconds == 0 {
-		return 0
+// stored returns how many events of a kind were stored, per second; nil without an earlier look.
+func (c *logChange) stored(event string) *float64 {
+	if c == nil {
+		return nil
 	}
-	return c.count(event) / c.seconds
+	return new(c.count(event) / c.seconds)
 }
 
 // handled returns how many events a subscription has handled, per second: those that were stored less the growth of the
-// backlog.
-func (c *logChange) handled(of *eventlog.Subscription) float64 {
-	if c.seconds == 0 {
-		return 0
+// backlog; nil without an earlier look at it.
+func (c *logChange) handled(of *eventlog.Subscription) *float64 {
+	if c == nil {
+		return nil
 	}
-	for at := range c.earlier.Subscriptions {
-		before := &c.earlier.Subscriptions[at]
-		if before.Service == of.Service && before.Event == of.Event {
-			return max(0, c.count(of.Event)+float64(before.Backlog-of.Backlog)) / c.seconds
+	before := subscriptionIn(c.earlier, of)
+	return new(max(0, c.count(of.Event)+float64(before.Backlog-of.Backlog)) / c.seconds)
+}
+
+// subscriptionIn returns a subscription as it was in another look at its log; nil if it was not there.
+func subscriptionIn(log *eventlog.Log, of *eventlog.Subscription) *eventlog.Subscription {
+	for at := range log.Subscriptions {
+		if each := &log.Subscriptions[at]; each.Service == of.Service && each.Event == of.Event {
+			return each
 		}
 	}
-	return 0
+	return nil
 }

@@ -108,14 +108,14 @@ type eventFigures struct {
 		Events []struct {
 			Event  string
 			Stored int
-			Rate   float64
+			Rate   *float64
 		}
 		Subscriptions []struct {
 			Service, Event                                       string
 			Ordered                                              bool
 			Backlog, InFlight, Redelivered, Waiting, DeadLetters int
 			Oldest, LastHandled                                  *time.Time
-			Rate                                                 float64
+			Rate                                                 *float64
 		}
 	}
 	LeftOut []string
@@ -154,6 +154,7 @@ func TestEventFigures(t *testing.T) {
 	require.Len(t, of.Events, 1)
 	assert.Equal(t, "on-ordered", of.Events[0].Event)
 	assert.Zero(t, of.Events[0].Stored)
+	assert.Nil(t, of.Events[0].Rate, "there is no earlier look")
 	e.order(1, 1)
 	e.order(2, 2)
 	e.order(3, 1000)
@@ -172,12 +173,12 @@ func TestEventFigures(t *testing.T) {
 	assert.Equal(t, 1, of.Log.Replicas)
 	require.NotNil(t, of.Log.First)
 	assert.Equal(t, 3, of.Events[0].Stored)
-	assert.InDelta(t, 3, of.Events[0].Rate*got.Window, 0.01)
+	assert.InDelta(t, 3, *of.Events[0].Rate*got.Window, 0.01)
 	subscription := of.Subscriptions[0]
 	assert.Equal(t, "stock.example", subscription.Service)
 	assert.Equal(t, "on-ordered", subscription.Event)
 	assert.True(t, subscription.Ordered)
-	assert.InDelta(t, 3, subscription.Rate*got.Window, 0.01)
+	assert.InDelta(t, 3, *subscription.Rate*got.Window, 0.01)
 	assert.Nil(t, subscription.Oldest)
 	assert.NotNil(t, subscription.LastHandled)
 	e.later(time.Minute)

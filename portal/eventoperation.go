@@ -2,17 +2,22 @@ package portal
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
 	"iter"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/eventlog"
+	"github.com/busline/busline/bus/operators"
 	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/portal/internal/answer"
 	"github.com/busline/busline/portal/internal/outside"
 )
 
@@ -24,12 +29,17 @@ const (
 	maxShownDeadBytes = 4 << 20 // of their bodies; the last one may exceed it
 	maxOperatedDead   = 1000    // sequence numbers of one request
 	maxFailedDead     = 100     // failures after which a request ends
+	parallelLogs      = 4       // logs that are read at once, hence bodies of 20 MiB in memory
 )
 
-// only serves only those who may operate events.
-func (o *eventOperators) only(handle func(http.ResponseWriter, *http.Request) error) http.Handler {
+// toOperate is what only operators do.
+const toOperate = "operate events"
+
+// onlyOperators serves only operators, who alone may do what the text says.
+func onlyOperators(rule *operators.Rule, what string,
+	handle func(http.ResponseWriter, *http.Request) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		err := o.check(r.Context())
+		err := rule.Check(r.Context(), "the portal", what)
 		if err == nil {
 			err = handle(w, r)
 		}
@@ -42,38 +52,101 @@ func (o *eventOperators) only(handle func(http.ResponseWriter, *http.Request) er
 // eventOperations does for the page what operators of events do.
 type eventOperations struct{ conn *bus.Conn }
 
-// deadLetterList is a part of the dead letters of a subscription.
+// deadLetterList is a part of the dead letters that are asked for.
 type deadLetterList struct {
 	DeadLetters []eventlog.DeadLetter `json:"deadLetters"`
 	More        bool                  `json:"more"` // there are some after these
+	size        int                   // of the bodies, in bytes
 }
 
-// list serves the dead letters of a publisher, also of one service or event, after a sequence number.
+// list serves the dead letters of a publisher, also of one service or event: the newest first, below a sequence number,
+// or with after the oldest first. Without a publisher it serves the newest of all publishers.
 func (o *eventOperations) list(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
-	var after uint64
-	if text := query.Get("after"); text != "" {
-		var err error
-		if after, err = strconv.ParseUint(text, 10, 64); err != nil {
-			return bus.Errorf(http.StatusBadRequest, "after is %.40q: give the sequence of the last dead letter that was shown",
-				text)
+	publisher := query.Get("publisher")
+	from := eventlog.Below(0)
+	for name, option := range map[string]func(uint64) eventlog.DeadLetterOption{"below": eventlog.Below,
+		"after": eventlog.After} {
+		if text := query.Get(name); text != "" {
+			sequence, err := strconv.ParseUint(text, 10, 64)
+			if err != nil || publisher == "" {
+				return bus.Errorf(http.StatusBadRequest,
+					"%s is %.40q: give the sequence of the last dead letter that was shown, and its publisher", name, text)
+			}
+			from = option(sequence)
 		}
 	}
-	listed := deadLetterList{DeadLetters: []eventlog.DeadLetter{}}
-	size := 0
 	selected := eventlog.Of(query.Get("service"), query.Get("event"))
-	for dead, err := range eventlog.DeadLetters(r.Context(), o.conn, query.Get("publisher"), selected,
-		eventlog.After(after)) {
+	listed := new(deadLetterList)
+	var err error
+	if publisher == "" {
+		listed, err = o.newestOfAll(r.Context(), selected)
+	} else {
+		err = listed.read(eventlog.DeadLetters(r.Context(), o.conn, publisher, selected, from))
+	}
+	if err != nil {
+		return err
+	}
+	listed.DeadLetters = append([]eventlog.DeadLetter{}, listed.DeadLetters...)
+	return answer.WriteJSON(w, listed)
+}
+
+// newestOfAll returns the newest dead letters of all publishers, the newest first.
+func (o *eventOperations) newestOfAll(ctx context.Context,
+	selected eventlog.DeadLetterOption) (*deadLetterList, error) {
+	publishers, err := eventlog.Hosts(ctx, o.conn)
+	if err != nil {
+		return nil, err
+	}
+	var mu sync.Mutex // protects newest and err
+	newest := &deadLetterList{}
+	inParallel(len(publishers), parallelLogs, func(at int) {
+		var of deadLetterList
+		failed := of.read(eventlog.DeadLetters(ctx, o.conn, publishers[at], selected, eventlog.Below(0)))
+		mu.Lock()
+		defer mu.Unlock()
+		newest, err = newest.merge(&of), cmp.Or(err, failed)
+	})
+	return newest, err
+}
+
+// read adds dead letters until the list is full.
+func (l *deadLetterList) read(all iter.Seq2[eventlog.DeadLetter, error]) error {
+	for dead, err := range all {
 		if err != nil {
 			return err
 		}
-		if listed.More = len(listed.DeadLetters) == maxShownDead || size > maxShownDeadBytes; listed.More {
+		if !l.add(dead) {
 			break
 		}
-		size += len(dead.Body)
-		listed.DeadLetters = append(listed.DeadLetters, dead)
 	}
-	return writeJSON(w, listed)
+	return nil
+}
+
+// add adds a dead letter, unless the list is full.
+func (l *deadLetterList) add(dead eventlog.DeadLetter) bool {
+	if l.More = l.More || len(l.DeadLetters) == maxShownDead || l.size > maxShownDeadBytes; l.More {
+		return false
+	}
+	l.size += len(dead.Body)
+	l.DeadLetters = append(l.DeadLetters, dead)
+	return true
+}
+
+// merge returns the newest of two lists, the newest first.
+func (l *deadLetterList) merge(other *deadLetterList) *deadLetterList {
+	all := slices.Concat(l.DeadLetters, other.DeadLetters)
+	slices.SortFunc(all, func(a, b eventlog.DeadLetter) int {
+		return cmp.Or(b.At.Compare(a.At), cmp.Compare(a.Publisher, b.Publisher), cmp.Compare(b.Sequence, a.Sequence))
+	})
+	merged := &deadLetterList{}
+	for at := range all {
+		if !merged.add(all[at]) {
+			break
+		}
+	}
+	merged.More = merged.More || l.More || other.More
+	return merged
 }
 
 // deadLetterOperation is a request to operate dead letters.
@@ -101,19 +174,15 @@ type deadLetterFailure struct {
 // operate redelivers or deletes dead letters.
 func (o *eventOperations) operate(w http.ResponseWriter, r *http.Request) error {
 	var wanted deadLetterOperation
-	if err := readJSON(r, &wanted, "publisher, service, event, sequences or all, and action"); err != nil {
+	if err := answer.ReadJSON(r, &wanted, "publisher, service, event, sequences or all, and action"); err != nil {
 		return err
 	}
 	act, err := wanted.action()
 	if err != nil {
 		return err
 	}
-	ctx := r.Context()
-	if ends, ok := ctx.Deadline(); ok {
-		limited, cancel := context.WithDeadline(ctx, ends.Add(-answerMargin))
-		defer cancel()
-		ctx = limited
-	}
+	ctx, cancel := answer.InTime(r.Context())
+	defer cancel()
 	outcome := &deadLetterOutcome{Failed: []deadLetterFailure{}}
 	for dead, err := range o.selected(ctx, &wanted) {
 		if err != nil && outcome.Done == 0 && len(outcome.Failed) == 0 && bus.StatusOf(err) != http.StatusNotFound {
@@ -127,7 +196,7 @@ func (o *eventOperations) operate(w http.ResponseWriter, r *http.Request) error 
 			break
 		}
 	}
-	return writeJSON(w, outcome)
+	return answer.WriteJSON(w, outcome)
 }
 
 func (o *deadLetterOutcome) note(sequence uint64, err error) {
@@ -204,7 +273,7 @@ type publication struct {
 // publish asks an instance of the publisher to publish an event, on behalf of the caller, and relays its answer.
 func (o *eventOperations) publish(w http.ResponseWriter, r *http.Request) error {
 	var wanted publication
-	if err := readJSON(r, &wanted, "publisher, event and arguments"); err != nil {
+	if err := answer.ReadJSON(r, &wanted, "publisher, event and arguments"); err != nil {
 		return err
 	}
 	if err := subject.CheckHost(wanted.Publisher); err != nil {

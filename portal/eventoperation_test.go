@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/assert"
@@ -29,16 +30,21 @@ func (d *testIngress) post(path, body string, headers ...string) portaltest.Answ
 
 type deadLetters struct {
 	DeadLetters []struct {
-		Sequence                                    uint64
-		Service, Event, At, Reason, MsgID, ID, Body string
-		Attempts                                    int
+		Sequence                                               uint64
+		Publisher, Service, Event, At, Reason, MsgID, ID, Body string
+		Attempts                                               int
 	}
 	More bool
 }
 
 func (d *testIngress) deadLetters(query string) (got deadLetters) {
 	d.T.Helper()
-	answer := d.Get("/portal/deadletters.json?publisher=orders.example" + query)
+	return d.deadLettersOf("publisher=orders.example" + query)
+}
+
+func (d *testIngress) deadLettersOf(query string) (got deadLetters) {
+	d.T.Helper()
+	answer := d.Get("/portal/deadletters.json?" + query)
 	require.Equal(d.T, http.StatusOK, answer.StatusCode, answer.Text)
 	answer.Decode(d.T, &got)
 	return got
@@ -47,7 +53,7 @@ func (d *testIngress) deadLetters(query string) (got deadLetters) {
 // awaitDeadLetters waits until there are so many.
 func (d *testIngress) awaitDeadLetters(count int) (got deadLetters) {
 	d.T.Helper()
-	for got = d.deadLetters(""); len(got.DeadLetters) != count; got = d.deadLetters("") {
+	for got = d.deadLetters("&after=0"); len(got.DeadLetters) != count; got = d.deadLetters("&after=0") {
 		require.NoError(d.T, d.T.Context().Err())
 	}
 	return got
@@ -55,12 +61,12 @@ func (d *testIngress) awaitDeadLetters(count int) (got deadLetters) {
 
 const anyDeadLetter = `{"publisher":"orders.example","service":"stock.example","event":"on-ordered",`
 
-// TestEventOperators holds who may operate events, by the option and by the environment.
-func TestEventOperators(t *testing.T) {
-	const noCaller = "the portal lets no caller operate events: start it with portal.WithEventOperators, " +
-		"or set BUS_EVENT_OPERATORS"
+// TestOperators holds who may operate events, by the option and by the environment.
+func TestOperators(t *testing.T) {
+	const noCaller = "the portal lets no caller operate events: start it with portal.WithOperators, " +
+		"or set BUS_OPERATORS"
 	i := portaltest.NewIssuer(t)
-	keepers := []portal.RegisterOption{portal.WithEventOperators(`"keeper" in roles`)}
+	keepers := []portal.RegisterOption{portal.WithOperators(`"keeper" in roles`)}
 	for _, test := range []struct {
 		name, environment string
 		options           []portal.RegisterOption
@@ -69,16 +75,16 @@ func TestEventOperators(t *testing.T) {
 		detail            string
 	}{
 		{"default", "", nil, i.In("keeper"), 403, noCaller},
-		{"everyone", "", []portal.RegisterOption{portal.WithEventOperators("")}, "X: y", 0, ""},
+		{"everyone", "", []portal.RegisterOption{portal.WithOperators("")}, "X: y", 0, ""},
 		{"everyone by the environment", "*", nil, "X: y", 0, ""},
-		{"rule, anonymous", "", keepers, "X: y", 401, "send one that satisfies portal.WithEventOperators"},
-		{"rule, others", "", keepers, i.In("cook"), 403, "the claims of the token do not satisfy portal.WithEventOperators"},
+		{"rule, anonymous", "", keepers, "X: y", 401, "send a token that satisfies portal.WithOperators"},
+		{"rule, others", "", keepers, i.In("cook"), 403, "the claims of the token do not satisfy portal.WithOperators"},
 		{"rule, operator", "", keepers, i.In("keeper"), 0, ""},
 		{"rule by the environment", `"keeper" in roles`, nil, i.In("keeper"), 0, ""},
 		{"the option wins", "*", keepers, i.In("cook"), 403, "do not satisfy"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			t.Setenv("BUS_EVENT_OPERATORS", test.environment)
+			t.Setenv("BUS_OPERATORS", test.environment)
 			entrance := openFor(t, i)
 			require.NoError(t, portal.Register(entrance.Bus.Connect("portal", i.Trust()),
 				append(longTimeouts(), test.options...)...))
@@ -86,6 +92,8 @@ func TestEventOperators(t *testing.T) {
 			for name, got := range map[string]portaltest.Answer{
 				"deadletters.json": entrance.Get("/portal/deadletters.json?publisher=orders.example", test.header),
 				"deadletters":      entrance.post("/deadletters", anyDeadLetter+`"all":true,"action":"delete"}`, test.header),
+				"messages.json":    entrance.Get("/portal/messages.json?publisher=orders.example&event=on-ordered", test.header),
+				"replay":           entrance.post("/replay", anyDeadLetter+`"sequence":1}`, test.header),
 				"publish":          entrance.post("/publish", `{"publisher":"orders.example","event":"on-ordered"}`, test.header),
 			} {
 				if test.status == 0 {
@@ -101,13 +109,13 @@ func TestEventOperators(t *testing.T) {
 			assert.Contains(t, failed.Detail, "pages of another site may not call")
 		})
 	}
-	err := portal.Register(openFor(t, i).Bus.Connect("portal"), portal.WithEventOperators("roles ="))
-	assert.ErrorContains(t, err, "portal.WithEventOperators or BUS_EVENT_OPERATORS: ")
+	err := portal.Register(openFor(t, i).Bus.Connect("portal"), portal.WithOperators("roles ="))
+	assert.ErrorContains(t, err, "portal.WithOperators or BUS_OPERATORS: ")
 }
 
 func TestDeadLetters(t *testing.T) {
 	t.Parallel()
-	e := newStoredEvents(t, portal.WithEventOperators(""))
+	e := newStoredEvents(t, portal.WithOperators(""))
 	for number := range 5 {
 		e.order(number, 1000)
 	}
@@ -138,7 +146,7 @@ func TestDeadLetters(t *testing.T) {
 	one := fmt.Sprintf(`"sequences":[%d],`, got.DeadLetters[2].Sequence)
 	assert.JSONEq(t, `{"done":1,"failed":[],"more":false}`,
 		e.post("/deadletters", anyDeadLetter+one+`"action":"delete"}`).Text)
-	assert.Equal(t, got.DeadLetters[3:], e.deadLetters("").DeadLetters)
+	assert.Equal(t, got.DeadLetters[3:], e.deadLetters("&after=0").DeadLetters)
 	assert.JSONEq(t, `{"done":2,"failed":[],"more":false}`,
 		e.post("/deadletters", anyDeadLetter+`"all":true,"action":"delete"}`).Text)
 	assert.Empty(t, e.deadLetters("").DeadLetters)
@@ -147,23 +155,79 @@ func TestDeadLetters(t *testing.T) {
 // TestDeadLetters_Pages lists a hundred at a time.
 func TestDeadLetters_Pages(t *testing.T) {
 	t.Parallel()
-	e := newStoredEvents(t, portal.WithEventOperators(""))
+	e := newStoredEvents(t, portal.WithOperators(""))
 	const count = 103
 	for number := range count {
 		e.order(number, 1000)
 	}
 	e.awaitFigures(func(got eventFigures) bool { return got.Publishers[0].Subscriptions[0].DeadLetters == count })
-	first := e.deadLetters("")
-	require.Len(t, first.DeadLetters, 100)
-	assert.True(t, first.More)
-	rest := e.deadLetters(fmt.Sprint("&after=", first.DeadLetters[99].Sequence))
-	assert.Len(t, rest.DeadLetters, 3)
-	assert.False(t, rest.More)
+	for _, order := range []struct{ first, next string }{{"&after=0", "&after="}, {"", "&below="}} {
+		first := e.deadLetters(order.first)
+		require.Len(t, first.DeadLetters, 100)
+		assert.True(t, first.More)
+		assert.Equal(t, order.first == "", first.DeadLetters[0].Sequence > first.DeadLetters[99].Sequence)
+		rest := e.deadLetters(fmt.Sprint(order.next, first.DeadLetters[99].Sequence))
+		assert.Len(t, rest.DeadLetters, 3)
+		assert.False(t, rest.More)
+	}
+}
+
+// parcelRefuser refuses all parcels.
+type parcelRefuser struct{}
+
+func (parcelRefuser) OnSent(context.Context, parcel) error {
+	return bus.Errorf(http.StatusUnprocessableEntity, "no parcels")
+}
+
+// TestDeadLetters_OfAll lists those of two publishers, the newest first.
+func TestDeadLetters_OfAll(t *testing.T) {
+	t.Parallel()
+	e := newStoredEvents(t, portal.WithOperators(""))
+	assert.Empty(t, e.deadLettersOf("").DeadLetters)
+	publisher, err := events.NewPublisher(e.Bus.Connect("parcels.example"), "parcels.example", events.Of[parcelEvents](),
+		events.Durable())
+	require.NoError(t, err)
+	sent := events.NewEvent[bus.Args](publisher, "/on-sent")
+	require.NoError(t, events.Subscribe[parcelEvents](e.Bus.Connect("shelf.example", bus.WithLogger(zerolog.Nop())),
+		"parcels.example", parcelRefuser{}, events.Durable()))
+	const half = 60
+	for count := 1; count <= half; count++ { // in turns
+		e.order(count, 1000)
+		require.NoError(t, sent.Publish(t.Context(), bus.Args{"parcel": parcel{"Ada"}}))
+		for _, service := range []string{"stock.example", "shelf.example"} {
+			for len(e.deadLettersOf("service="+service).DeadLetters) < count {
+				require.NoError(t, t.Context().Err())
+			}
+		}
+	}
+	got := e.deadLettersOf("")
+	require.Len(t, got.DeadLetters, 100)
+	assert.True(t, got.More)
+	publishers := make(map[string]int)
+	for at, each := range got.DeadLetters {
+		publishers[each.Publisher]++
+		if at > 0 {
+			after, err := time.Parse(time.RFC3339Nano, got.DeadLetters[at-1].At)
+			require.NoError(t, err)
+			before, err := time.Parse(time.RFC3339Nano, each.At)
+			require.NoError(t, err)
+			assert.False(t, after.Before(before), "the newest first")
+		}
+	}
+	assert.Equal(t, map[string]int{"orders.example": 50, "parcels.example": 50}, publishers)
+	for query, service := range map[string]string{"service=shelf.example": "shelf.example", "event=on-sent": "shelf.example",
+		"service=stock.example&event=on-ordered": "stock.example"} {
+		got := e.deadLettersOf(query)
+		assert.Len(t, got.DeadLetters, half, query)
+		assert.False(t, got.More, query)
+		assert.Equal(t, service, got.DeadLetters[0].Service, query)
+	}
+	assert.Empty(t, e.deadLettersOf("service=shelf.example&event=on-ordered").DeadLetters)
 }
 
 func TestDeadLetters_Refuses(t *testing.T) {
 	t.Parallel()
-	e := newStoredEvents(t, portal.WithEventOperators(""))
+	e := newStoredEvents(t, portal.WithOperators(""))
 	for _, test := range []struct{ name, body, detail string }{
 		{"nothing", `{}`, "name the publisher, the service and the event"},
 		{"neither", anyDeadLetter + `"action":"delete"}`, "give either sequences or all"},
@@ -187,7 +251,9 @@ func TestDeadLetters_Refuses(t *testing.T) {
 	failed := e.Get("/portal/deadletters.json?publisher=orders.example&after=x").Problem(t)
 	assert.Equal(t, http.StatusBadRequest, failed.Status)
 	assert.Contains(t, failed.Detail, `after is "x"`)
-	assert.Equal(t, http.StatusBadRequest, e.Get("/portal/deadletters.json").Problem(t).Status)
+	failed = e.Get("/portal/deadletters.json?below=5").Problem(t)
+	assert.Equal(t, http.StatusBadRequest, failed.Status)
+	assert.Contains(t, failed.Detail, "and its publisher")
 }
 
 // TestDeadLetters_Permissions has the broker allow the portal what docs/guides/portal.md says, and else say what is
@@ -207,7 +273,7 @@ func TestDeadLetters_Permissions(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			entrance := openRestricted(t, `publish: {allow: [`+test.allow+
-				`]}, subscribe: {allow: ["*.*.portal.>", "*.888.>", "*.r.>", "_INBOX.>"]}`, portal.WithEventOperators(""))
+				`]}, subscribe: {allow: ["*.*.portal.>", "*.888.>", "*.r.>", "_INBOX.>"]}`, portal.WithOperators(""))
 			publisher, err := ordersapi.NewPublisher(entrance.Bus.Connect(ordersapi.Host), events.Durable())
 			require.NoError(t, err)
 			stock := &orderRefuser{handled: make(chan int, 10)}
@@ -245,7 +311,7 @@ type parcel struct {
 // TestPublish_ByOperator makes a publisher publish, on behalf of the caller.
 func TestPublish_ByOperator(t *testing.T) {
 	t.Parallel()
-	e := newStoredEvents(t, portal.WithEventOperators(""))
+	e := newStoredEvents(t, portal.WithOperators(""))
 	secret, err := events.NewPublisher(e.Bus.Connect("vault.example", e.issuer.Trust()), "vault.example",
 		bus.RequireClaims(`"keeper" in roles`))
 	require.NoError(t, err)

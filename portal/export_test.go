@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/metrics"
 	"github.com/busline/busline/portal/internal/plane"
 )
 
@@ -75,6 +76,29 @@ func LiveOf(answers ...[]byte) ([]byte, error) {
 		keyOf(443, "/add", "/add"): 1}}
 	return json.Marshal(draw(newTrafficSummary(w), accessView{from.Host: host}, nil))
 }
+
+// ChartSizes returns how many counts a chart and its points have after so many steps of 10 s, each with other
+// operations of these hosts.
+func ChartSizes(steps, hosts, operations int) (total int, points []int) {
+	kept, w := &chart{limit: ChartLimit}, &window{latest: &trafficSnapshot{at: time.Unix(0, 0)}}
+	complete := []*chartPoint(nil)
+	for at := range steps {
+		next := step{from: w.latest.at, to: w.latest.at.Add(pointLength), served: make(map[servedAt]metrics.Counts)}
+		for of := range hosts * operations {
+			next.served[servedAt{fmt.Sprintf("h%d.example", of%hosts), servedKey{port: 443, path: "/a",
+				endpoint: fmt.Sprintf("A.%d.%d", at, of)}}] = metrics.Counts{Buckets: []int64{1}}
+		}
+		w.latest, w.steps = &trafficSnapshot{at: next.to}, []step{next}
+		complete = kept.add(w)
+	}
+	for _, each := range complete {
+		points = append(points, each.size)
+	}
+	return kept.size, points
+}
+
+// ChartLimit is the limit of these charts.
+const ChartLimit = 4096
 
 // CompareVersions is compareVersions.
 func CompareVersions(a, b string) int { return compareVersions(a, b) }

@@ -47,7 +47,7 @@ type viewer struct {
 }
 
 func newLive(conn *bus.Conn, all *catalogs, config *portalConfig) *live {
-	window := new(window)
+	window, chart := new(window), &chart{limit: maxChartedCounts}
 	look := func(ctx context.Context, began time.Time) (*trafficSummary, error) {
 		found, err := all.discovery.read(ctx)
 		if err != nil {
@@ -59,7 +59,9 @@ func newLive(conn *bus.Conn, all *catalogs, config *portalConfig) *live {
 		}
 		all.discovery.recheck(seen.leaveOut(window.known)...)
 		window.add(seen)
-		return newTrafficSummary(window), nil
+		summary := newTrafficSummary(window)
+		summary.chart = chart.add(window)
+		return summary, nil
 	}
 	return &live{
 		summaries: plane.Shared[*trafficSummary]{Age: (*trafficSummary).age, Timeout: config.timeouts.traffic,

@@ -93,9 +93,15 @@ func watch(t *testing.T, b *bustest.Bus, options ...bus.ConnectOption) *watched 
 // get requests the traffic with the given header of the caller.
 func (w *watched) get(header string) (status int, body string) {
 	w.t.Helper()
+	return w.getPath("/live.json", header)
+}
+
+// getPath requests a document of the portal.
+func (w *watched) getPath(path, header string) (status int, body string) {
+	w.t.Helper()
 	token := strings.TrimPrefix(header, "Authorization: Bearer ")
 	request, err := http.NewRequestWithContext(bus.WithActor(w.t.Context(), token), http.MethodGet,
-		"https://portal/live.json", http.NoBody)
+		"https://portal"+path, http.NoBody)
 	require.NoError(w.t, err)
 	response, err := w.viewer.Do(request)
 	require.NoError(w.t, err)

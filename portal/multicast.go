@@ -1,7 +1,6 @@
 package portal
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/portal/internal/answer"
 	"github.com/busline/busline/portal/internal/outside"
 )
 
@@ -65,7 +65,7 @@ func (h *multicastHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		bus.WriteError(w, r, err)
 		return
 	}
-	if err := writeJSON(w, list); err != nil {
+	if err := answer.WriteJSON(w, list); err != nil {
 		bus.WriteError(w, r, err)
 	}
 }
@@ -73,7 +73,7 @@ func (h *multicastHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // read returns the call that a request asks for, and the path by which the page knows it.
 func (h *multicastHandler) read(r *http.Request) (call *http.Request, path string, err error) {
 	var wanted multicastRequest
-	if err := readJSON(r, &wanted, "method, target, contentType and body"); err != nil {
+	if err := answer.ReadJSON(r, &wanted, "method, target, contentType and body"); err != nil {
 		return nil, "", err
 	}
 	if !outside.Carried(wanted.Method) {
@@ -118,10 +118,6 @@ const (
 	maxAnswersBytes = 4 << 20  // of all bodies
 )
 
-// answerMargin is how much earlier than its request a multicast ends, which leaves time to write the answers received
-// so far.
-const answerMargin = time.Second
-
 // answerList is the result of a multicast.
 type answerList struct {
 	Answers  []callAnswer `json:"answers"`  // in order of arrival
@@ -146,12 +142,9 @@ type callAnswer struct {
 
 // gather makes the call and collects the answers, within the limits above. path is that of the page; problems name it.
 func (h *multicastHandler) gather(request *http.Request, path string) (*answerList, error) {
-	ctx := request.Context()
-	if ends, ok := ctx.Deadline(); ok {
-		limited, cancel := context.WithDeadline(ctx, ends.Add(-answerMargin))
-		defer cancel()
-		request = request.WithContext(limited)
-	}
+	ctx, cancel := answer.InTime(request.Context())
+	defer cancel()
+	request = request.WithContext(ctx)
 	list := &answerList{Answers: []callAnswer{}, Complete: true}
 	started := time.Now()
 	for response, err := range h.conn.Multicast(request) {

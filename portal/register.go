@@ -9,14 +9,18 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
-	"os"
 	"path"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/operators"
+	"github.com/busline/busline/portal/internal/callfeed"
+	"github.com/busline/busline/portal/internal/login"
+	"github.com/busline/busline/portal/internal/messages"
 	"github.com/busline/busline/portal/internal/outside"
+	"github.com/busline/busline/portal/internal/tracing"
 	"github.com/busline/busline/restmap/asyncapi"
 	"github.com/busline/busline/restmap/openapi"
 	"github.com/busline/busline/restmap/openapi31"
@@ -27,6 +31,9 @@ import (
 type portalConfig struct {
 	ports     []int
 	operators *string // the rule of those who operate events, "" for every caller; nil: for none
+	login     login.Config
+	traceLink tracing.Link
+	notices   func() []string // nil without WithNotices
 	now       func() time.Time
 	timeouts  timeouts
 }
@@ -59,18 +66,46 @@ type portsOption []int
 
 func (o portsOption) applyToPortal(c *portalConfig) { c.ports = o }
 
-// WithEventOperators says which callers may operate events on the portal's pages: publish by hand, and read, redeliver
-// and delete dead letters, whose arguments they see. The rule is an expression on claims as in [bus.RequireClaims]; ""
-// allows it to everyone who reaches the portal. Default: BUS_EVENT_OPERATORS, where * stands for everyone; else it is
-// allowed to no caller.
-func WithEventOperators(rule string) RegisterOption { return eventOperatorsOption(rule) }
+// WithLogin lets users of the page log in at an OpenID provider, beside a token that is pasted: with the authorization
+// code flow and PKCE, as a public client, which has no secret. The issuer is an https address, or one of http on a
+// loopback address, that serves /.well-known/openid-configuration to pages of other origins; the provider redirects to
+// the address of the page, /portal/. The page calls with the ID token, so services have to trust the issuer, and the
+// client ID as audience. Default: the scope openid; BUS_LOGIN_ISSUER and BUS_LOGIN_CLIENT_ID, and without these no
+// login.
+func WithLogin(issuer, clientID string, scopes ...string) RegisterOption {
+	return loginOption{Issuer: issuer, ClientID: clientID, Scopes: slices.Clone(scopes)}
+}
 
-type eventOperatorsOption string
+type loginOption login.Config
 
-func (o eventOperatorsOption) applyToPortal(c *portalConfig) { c.operators = (*string)(&o) }
+func (o loginOption) applyToPortal(c *portalConfig) { c.login = login.Config(o) }
 
-// everyCaller is the value of BUS_EVENT_OPERATORS that has no rule.
-const everyCaller = "*"
+// WithTraceLink has the page link each trace to another program that shows it. The address is one of https or http,
+// with {traceId} in place of the id: "https://grafana.example/trace/{traceId}". Default: BUS_TRACE_LINK; else no link.
+func WithTraceLink(address string) RegisterOption { return traceLinkOption(address) }
+
+type traceLinkOption tracing.Link
+
+func (o traceLinkOption) applyToPortal(c *portalConfig) { c.traceLink = tracing.Link(o) }
+
+// WithOperators says which callers may see traces and calls, and operate events on the portal's pages: publish by hand,
+// read and deliver again what is stored, and handle dead letters. They see the arguments of all events. The rule is an
+// expression on claims as in [bus.RequireClaims]; "" allows it to everyone who reaches the portal. Default:
+// BUS_OPERATORS, where * stands for everyone; else it is allowed to no caller.
+func WithOperators(rule string) RegisterOption { return operatorsOption(rule) }
+
+type operatorsOption string
+
+func (o operatorsOption) applyToPortal(c *portalConfig) { c.operators = (*string)(&o) }
+
+// WithNotices has the page show texts above all else, such as the errors of builds on a developer's machine. notices
+// returns them, nil for none. It is called every 2 s while the page is open, and has to be safe for concurrent use.
+// Default: none.
+func WithNotices(notices func() []string) RegisterOption { return noticesOption(notices) }
+
+type noticesOption func() []string
+
+func (o noticesOption) applyToPortal(c *portalConfig) { c.notices = o }
 
 // Register serves the portal on conn, which has to be connected as "portal": the page for browsers at /, and at
 // /openapi.json one document of everything that is served on public ports of the plane; with ?version=3.1 it is in
@@ -93,9 +128,12 @@ const everyCaller = "*"
 // only under the ports of the document.
 //
 // /live.json says which services run and who calls whom, how often and how fast, limited to what the document
-// describes; /events.json says how full the logs of stored events are, limited to the events in /asyncapi.json; see
-// docs/guides/portal.md. Callers that [WithEventOperators] allows to get dead letters from /deadletters.json, POST
-// /deadletters redelivers or deletes them, and POST /publish publishes an event.
+// describes; /chart.json?service=… has the last hour of a service, a point for each 10 s in which readers have asked;
+// /events.json says how full the logs of stored events are, limited to the events in /asyncapi.json; see
+// docs/guides/portal.md. Callers that [WithOperators] allows to get dead letters from /deadletters.json, POST
+// /deadletters redelivers or deletes them, and POST /publish publishes an event. They read stored events in
+// /messages.json, and deliver them again with POST /replay; /trace.json?id=… has the calls of a
+// trace, as trace.Gather of bus/trace returns it, and /calls streams the calls of all instances as they end.
 //
 // All of it is live when Register returns. After an error close the connection.
 func Register(conn *bus.Conn, options ...RegisterOption) error {
@@ -105,14 +143,9 @@ func Register(conn *bus.Conn, options ...RegisterOption) error {
 	if conn.Host() != outside.HostPortal {
 		return fmt.Errorf("portal on %s: connect as %q, the host that / redirects to", conn.Host(), outside.HostPortal)
 	}
-	config := &portalConfig{ports: outside.DefaultPorts(), now: time.Now, timeouts: defaultTimeouts()}
-	if rule, isSet := os.LookupEnv("BUS_EVENT_OPERATORS"); isSet && rule != "" {
-		rule = strings.TrimSpace(rule)
-		if rule == everyCaller {
-			rule = ""
-		}
-		config.operators = &rule
-	}
+	config := &portalConfig{ports: outside.DefaultPorts(), login: login.FromEnvironment(),
+		traceLink: tracing.LinkFromEnvironment(), operators: operators.FromEnvironment(), now: time.Now,
+		timeouts: defaultTimeouts()}
 	for i, option := range options {
 		if option == nil {
 			return fmt.Errorf("portal: %w", outside.ErrNilOption(i))
@@ -122,7 +155,13 @@ func Register(conn *bus.Conn, options ...RegisterOption) error {
 	if err := outside.CheckPorts("portal.WithPorts", config.ports); err != nil {
 		return err
 	}
-	operators, err := newEventOperators(config.operators)
+	if err := config.login.Complete(); err != nil {
+		return err
+	}
+	if err := config.traceLink.Check(); err != nil {
+		return err
+	}
+	mayOperate, err := operators.New("portal.WithOperators", config.operators)
 	if err != nil {
 		return err
 	}
@@ -135,13 +174,27 @@ func Register(conn *bus.Conn, options ...RegisterOption) error {
 	handlers[outside.PathDocument] = &documentHandler{conn: conn, catalogs: all}
 	handlers["/asyncapi.json"] = &eventsHandler{catalogs: all}
 	handlers["/client.ts"] = &clientHandler{conn: conn, catalogs: all}
+	for path, value := range map[string]any{"/login.json": config.login,
+		"/tracelink.json": map[string]any{"template": config.traceLink}} {
+		text, err := json.Marshal(value)
+		if err != nil {
+			return err
+		}
+		handlers[path] = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { serveDocument(w, r, text) })
+	}
+	handlers["/notices.json"] = noticesHandler(config.notices)
 	handlers["/instances.json"] = &instancesHandler{catalogs: all}
-	handlers["/live.json"] = newLive(conn, all, config)
-	handlers["/events.json"] = newEventFigures(conn, all, operators, config)
+	traffic := newLive(conn, all, config)
+	handlers["/live.json"], handlers["/chart.json"] = traffic, chartHandler{traffic}
+	handlers["/events.json"] = newEventFigures(conn, all, mayOperate, config)
 	operations := &eventOperations{conn}
-	handlers["/deadletters.json"] = operators.only(operations.list)
+	handlers["/deadletters.json"] = onlyOperators(mayOperate, toOperate, operations.list)
+	handlers["/messages.json"] = onlyOperators(mayOperate, toOperate, messages.List(conn))
+	feed := &callfeed.Feed{Conn: conn, Discover: all.discovery.instances}
+	handlers["/calls"] = onlyOperators(mayOperate, "follow calls", feed.Serve)
+	handlers["/trace.json"] = onlyOperators(mayOperate, "see traces", tracing.Gather(conn))
 	for path, handler := range handlers {
-		if err := conn.Handle(http.MethodGet, path, secured(handler), bus.Undocumented()); err != nil {
+		if err := conn.Handle(http.MethodGet, path, secured(handler, config.login.Origin()), bus.Undocumented()); err != nil {
 			return fmt.Errorf("portal: %w", err)
 		}
 	}
@@ -151,10 +204,11 @@ func Register(conn *bus.Conn, options ...RegisterOption) error {
 		maxBytes int
 	}{
 		{"/multicast", newMulticastHandler(conn, config.ports), maxMulticastBytes},
-		{"/deadletters", operators.only(operations.operate), maxOperationBytes},
-		{"/publish", operators.only(operations.publish), maxPublishBytes},
+		{"/deadletters", onlyOperators(mayOperate, toOperate, operations.operate), maxOperationBytes},
+		{"/replay", onlyOperators(mayOperate, toOperate, messages.DeliverAgain(conn)), maxOperationBytes},
+		{"/publish", onlyOperators(mayOperate, toOperate, operations.publish), maxPublishBytes},
 	} {
-		if err := conn.Handle(http.MethodPost, each.path, secured(each.handler), bus.Undocumented(),
+		if err := conn.Handle(http.MethodPost, each.path, secured(each.handler, config.login.Origin()), bus.Undocumented(),
 			bus.MaxBodyBytes(each.maxBytes)); err != nil {
 			return fmt.Errorf("portal: %w", err)
 		}
@@ -163,12 +217,16 @@ func Register(conn *bus.Conn, options ...RegisterOption) error {
 }
 
 // secured sets the security headers for everything that the portal serves: browsers load nothing from elsewhere, send
-// nothing there, show the page in no frame, and do not guess media types.
-func secured(handler http.Handler) http.Handler {
+// nothing there but to the origin where users log in, if there is one, show the page in no frame, and do not guess
+// media types.
+func secured(handler http.Handler, origin string) http.Handler {
+	policy := "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'"
+	if origin != "" {
+		policy += "; connect-src 'self' " + origin
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()
-		header.Set("Content-Security-Policy",
-			"default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'")
+		header.Set("Content-Security-Policy", policy)
 		header.Set("X-Content-Type-Options", "nosniff")
 		header.Set("Referrer-Policy", "no-referrer")
 		handler.ServeHTTP(w, r)
@@ -249,35 +307,6 @@ func (h *clientHandler) generate(r *http.Request) ([]byte, error) {
 		asyncapi.Merge(asyncapi.Info{LeftOut: events.leftOut}, events.members), tsclient.Options{Int64: int64Type})
 }
 
-// readJSON reads the body of a request of the page, one JSON object with these members.
-func readJSON(r *http.Request, into any, members string) error {
-	if kind := outside.MediaType(r.Header); kind != "application/json" {
-		return bus.Errorf(http.StatusUnsupportedMediaType, "the content type is %.80q; send application/json", kind)
-	}
-	decoder := json.NewDecoder(r.Body)
-	decoder.DisallowUnknownFields()
-	err := decoder.Decode(into)
-	if err == nil && decoder.More() {
-		err = errors.New("there is more after it")
-	}
-	if failed, ok := errors.AsType[*bus.Error](err); ok { // of the body, such as 413
-		return failed
-	}
-	if err != nil {
-		return bus.Errorf(http.StatusBadRequest, "the body is not one JSON object with %s: %w", members, err)
-	}
-	return nil
-}
-
-// writeJSON serves a value as [serveJSON] does.
-func writeJSON(w http.ResponseWriter, value any) error {
-	text, err := json.Marshal(value)
-	if err == nil {
-		serveJSON(w, text)
-	}
-	return err
-}
-
 // instanceList lists the running instances.
 type instanceList struct {
 	Plane string                `json:"plane"` // the first token of every subject
@@ -308,14 +337,6 @@ func (h *instancesHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	serveDocument(w, r, current.instances)
-}
-
-// serveJSON serves JSON that must not be cached: the bus changes, and each caller sees something else.
-func serveJSON(w http.ResponseWriter, text []byte) {
-	header := w.Header()
-	header.Set("Content-Type", "application/json")
-	header.Set("Cache-Control", "private, no-store")
-	_, _ = w.Write(text) // the ResponseWriter of a bus handler does not fail here
 }
 
 // pageFiles holds the files of the page.
@@ -391,4 +412,20 @@ func (f *pageFile) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	_, _ = w.Write(f.content) // the ResponseWriter of a bus handler does not fail here
+}
+
+// noticesHandler serves what WithNotices has to say: null if that is not given, so that the page does not ask again.
+func noticesHandler(notices func() []string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var texts []string
+		if notices != nil {
+			texts = append([]string{}, notices()...)
+		}
+		body, err := json.Marshal(map[string][]string{"notices": texts})
+		if err != nil {
+			bus.WriteError(w, r, err)
+			return
+		}
+		serveDocument(w, r, body)
+	})
 }

@@ -154,6 +154,7 @@ type trafficSummary struct {
 	lost      []lostCalls
 	beside    map[string]map[operationKey]routes // by host
 	omissions []omission
+	chart     []*chartPoint // the oldest first
 }
 
 // servedCalls are the calls that a host has served for one caller.

@@ -56,7 +56,7 @@ func (v *visit) contrasted() error {
 	)
 }
 
-// named looks for controls without a name.
+// named looks for controls without a name, or with one that is not what they show.
 func (v *visit) named() error {
 	used := map[string]bool{
 		"button": true, "link": true, "textbox": true, "searchbox": true, "combobox": true, "checkbox": true, "tab": true,
@@ -74,8 +74,30 @@ func (v *visit) named() error {
 			return fmt.Errorf("a %s has no name (node %d)", unquote(node.Role.Value), node.BackendDOMNodeID)
 		}
 	}
-	return nil
+	return v.spoken()
 }
+
+// spoken looks for controls whose name lacks the text that they show, by which they are called (WCAG 2.2, 2.5.3; what
+// axe calls label-content-name-mismatch).
+func (v *visit) spoken() error {
+	differing, err := v.text(spokenScript)
+	if err == nil && differing != "" {
+		err = fmt.Errorf("names without the text that is shown: %s", differing)
+	}
+	return err
+}
+
+// spokenScript returns the controls whose names lack their text, as one string.
+const spokenScript = `(() => {
+	const words = (text) => text.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, " ").trim();
+	const shown = (node) => node.nodeType === Node.TEXT_NODE ? node.data
+		: node.nodeType !== Node.ELEMENT_NODE || node.getAttribute("aria-hidden") === "true" || node.matches(".visually-hidden") ? ""
+		: [...node.childNodes].map(shown).join("");
+	return [...document.querySelectorAll("button, a, summary, [role=button], [role=tab]")]
+		.filter((one) => one.checkVisibility() && one.hasAttribute("aria-label"))
+		.map((one) => [words(one.getAttribute("aria-label")), words(shown(one))])
+		.filter(([name, text]) => !name.includes(text)).map((pair) => pair.join(" / ")).join("; ");
+})()`
 
 // legible looks for text with a contrast below 4.5 (WCAG 2.2, 1.4.3).
 func (v *visit) legible() error {

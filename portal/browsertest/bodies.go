@@ -22,6 +22,11 @@ func bodies(v *visit) error {
 		gets("latin"), v.sees(".response pre", "café"), v.saves("café; 2.txt", len("cafe")),
 		gets("list"), v.saves("list.csv", len("a,b")),
 		gets("deep"), v.sees(".response pre", "(cut, of 40000 characters)"), v.saves("deep", 2*depth),
+		v.startCalculator, v.opens(addHash), v.clicks(".body .mode:nth-child(2)"),
+		v.fills(".body > textarea", strings.Repeat("[", depth)+strings.Repeat("]", depth)), v.clicks(".body .mode:nth-child(1)"),
+		v.sees(".body > .quiet", "This is nested too deep: the limit is 1000 levels, so the form cannot show it."),
+		v.fills(".body > textarea", "[1"), v.clicks(".body .mode:nth-child(1)"),
+		v.sees(".body > .quiet", "This is no JSON, so the form cannot show it."),
 		gets("moved"), v.sees(".response", "After a redirect to /bodies.example/latin"),
 	)
 }

@@ -16,6 +16,7 @@ import (
 // complaints collects errors of a page, and its requests to other hosts.
 type complaints struct {
 	host string
+	also string // another host that may be asked, "" for none
 
 	mu    sync.Mutex // protects found
 	found []error
@@ -43,7 +44,7 @@ func (c *complaints) listen(event any) {
 		}
 	case *network.EventRequestWillBeSent:
 		to, err := url.Parse(event.Request.URL)
-		if err != nil || to.Host != c.host && to.Scheme != "data" && to.Scheme != "blob" {
+		if err != nil || to.Host != c.host && to.Host != c.also && to.Scheme != "data" && to.Scheme != "blob" {
 			c.addf("request to another host: %.200s", event.Request.URL)
 		}
 	}

@@ -13,6 +13,7 @@ func deprecation(v *visit) error {
 		marked(".services", "GET/report deprecated"), marked(".cards", "GET/report deprecated"), v.legible,
 		v.opens("#/foreign.example:443/GET/report"), v.sees(".operation h2 .deprecated", "deprecated"), v.legible,
 		v.opens("#/foreign.example:443/GET/find"), v.sees(".operation h2", "/find"),
+		v.sees(".operation .claims.asked", "Only for callers that prove to be web.example, *.shop.example."), v.legible,
 		v.awaits("no word", `!document.querySelector(".operation .deprecated")`),
 		v.opens("#/compare"), v.sees(".compare", "A sees"), marked(".compare .table", "GET /report deprecated"),
 	)

@@ -96,7 +96,7 @@ func publishing(v *visit) error {
 		v.sees(`[aria-label="Subscribers"]`, "mailer.example"), v.sees(`[aria-label="Subscribers"]`, "cache.example"),
 		v.clicks(".example summary"), v.sees(".example pre", `"quantity"`),
 		// for operators only
-		v.sees(".try .notice", "portal.WithEventOperators"), v.awaits("nothing can be published", disabled),
+		v.sees(".try .notice", "portal.WithOperators"), v.awaits("nothing can be published", disabled),
 		v.operates, v.awaits("the form", "!("+disabled+")"),
 		v.awaits("no reason is left", `document.querySelector(".try .notice").hidden`),
 		v.fills(`[name="number"]`, "9007199254740993"), v.fills(`[name="item"]`, "Milk"),
@@ -133,7 +133,7 @@ func burying(v *visit) error {
 		return v.awaits(name+" is "+value,
 			`[...document.querySelectorAll(".event-figures > div")].some((one) => one.innerText.split("\n")[0] === %s && one.innerText.split("\n")[1] === %s)`, name, value)
 	}
-	confirms := inTurn(v.sees("dialog[open]", "will never handle"), v.named, v.clicks(`dialog[open] [value="delete"]`))
+	confirms := inTurn(v.sees("dialog[open]", "will never handle"), v.named, v.clicks(`dialog[open] [value="act"]`))
 	return do(v.startExamples, v.startOrders("Wine", "Tea", "Wine", "Wine", "Wine"), v.opens(mailerHash),
 		figure("Dead letters", "4"), figure("Backlog", "0"),
 		v.sees(`[aria-label="Dead letters"]`, "4 dead letters. Only operators"), rows("0"),
@@ -151,11 +151,19 @@ func burying(v *visit) error {
 		v.presses(kb.Enter), confirms, v.sees(`[aria-label="Dead letters"] [role="status"]`, "1 deleted."), rows("3"),
 		v.awaits("the focus is not lost",
 			`document.querySelector('[aria-label="Dead letters"]').contains(document.activeElement)`),
+		// the newest first, until something else is wanted
+		func() error { return v.run(`globalThis.newest = document.querySelector(%s)`, deadLetters) },
+		v.clicks(".dead-letters .sort"), v.sees(`.dead-letters [aria-sort="ascending"]`, "When"),
+		v.awaits("the newest last", `newest === document.querySelector(".dead-letters tbody").lastElementChild`),
+		v.clicks(`.dead-letters th:nth-child(4) .sort`), v.sees(`.dead-letters [aria-sort="ascending"]`, "Reason"),
+		v.fills(`[aria-label="Dead letters"] [type="search"]`, "absent"), rows("0"),
+		v.fills(`[aria-label="Dead letters"] [type="search"]`, ""), rows("3"),
 		// those that are selected; they come back, as they are refused again
 		v.clicks(deadLetters+` [type="checkbox"]`), v.clicks(deadLetters+`:nth-child(2) [type="checkbox"]`),
 		v.awaits("some are selected", `document.querySelector(".dead-letters thead input").indeterminate`),
 		func() error { return v.run(`globalThis.before = [...document.querySelectorAll(%s)]`, deadLetters) },
 		v.clicks(`[aria-label="Dead letters"] .buttons button:nth-child(1)`),
+		v.sees("dialog[open]", "Redeliver 2 dead letters?"), v.named, v.clicks(`dialog[open] [value="act"]`),
 		v.sees(`[aria-label="Dead letters"] [role="status"]`, "2 redelivered."), rows("3"),
 		v.awaits("two of them are new",
 			`before.filter((row) => row.isConnected).length === 1 && document.querySelectorAll(%s).length === 3`, deadLetters),
@@ -163,10 +171,138 @@ func burying(v *visit) error {
 		v.clicks(`[aria-label="Dead letters"] .buttons button:nth-child(2)`),
 		v.sees("dialog[open]", "Delete 2 dead letters?"), confirms, rows("1"),
 		v.clicks(`[aria-label="Dead letters"] .buttons button:nth-child(4)`),
-		v.sees("dialog[open]", "Delete all dead letters?"), confirms, rows("0"),
+		v.sees("dialog[open]", "Delete 1 dead letter?"), confirms, rows("0"),
 		v.sees(`[aria-label="Dead letters"]`, "None."), figure("Dead letters", "0"),
 		v.useToken(""), v.sees(`[aria-label="Dead letters"]`, "Only operators"),
 	)
+}
+
+// refuser handles nothing.
+type refuser struct{}
+
+func (refuser) OnOrdered(_ context.Context, _ int, item string, _ int) error {
+	return bus.Errorf(http.StatusUnprocessableEntity, "no %s", item)
+}
+
+// startRefuser starts a second service that cannot handle what is stored.
+func (s *stage) startRefuser() error {
+	conn, err := s.join("picker.example")
+	if err != nil {
+		return err
+	}
+	return events.Subscribe[ordersapi.Events](conn, ordersapi.Host, refuser{}, events.Durable())
+}
+
+// manyDead has the page read that there are more dead letters than are listed.
+const manyDead = `{
+	const real = fetch;
+	globalThis.fetch = async (to, options) => {
+		delete options?.headers?.["If-None-Match"]; // so that the whole document comes
+		const response = await real(to, options);
+		if (to !== "events.json" && !String(to).startsWith("deadletters.json")) { return response; }
+		const answer = await response.json();
+		for (const {subscriptions} of answer.publishers ?? []) { subscriptions.forEach((one) => { one.deadLetters += 1000; }); }
+		return new Response(JSON.stringify({...answer, more: true}));
+	};
+}`
+
+// buryingAll lists the dead letters of two services, filters them, and operates some of both.
+func buryingAll(v *visit) error {
+	const all, service, event = "#/deadletters", ".dead-letter-view .field:nth-child(1) select", ".dead-letter-view .field:nth-child(2) select"
+	state := func(text string) step { return v.sees(`.dead-letter-view [role="status"]`, text) }
+	rows := func(count string) step {
+		return v.awaits(count+" rows", `String(document.querySelectorAll(%s).length) === %s`, deadLetters, count)
+	}
+	fits := v.awaits("nothing is wider than the screen", `document.documentElement.scrollWidth <= innerWidth`)
+	shown := func(picture string) step { return inTurn(v.named, v.legible, fits, v.takes(picture)) }
+	return do(v.startExamples, v.startOrders(), v.startRefuser, v.opens(all), state("Only operators may do this"),
+		v.operates, state("None."), rows("0"), v.startOrders("Wine", "Tea", "Wine"), rows("5"),
+		v.awaits("the newest first", `((times) => times.length === 5 && times.every((one, at) => at === 0 || one <= times[at - 1]))
+			([...document.querySelectorAll(".dead-letters time")].map((one) => Date.parse(one.dateTime)))`),
+		shown("dead-letters"), func() error { return v.prefer("dark") }, shown("dead-letters-dark"),
+		func() error { return v.resize(phoneWidth, phoneHeight) }, shown("dead-letters-phone-dark"),
+		func() error { return v.prefer("light") }, shown("dead-letters-phone"),
+		func() error { return v.resize(wideWidth, wideHeight) }, shown("dead-letters-wide"),
+		func() error { return v.resize(deskWidth, deskHeight) },
+		// by columns, by text, by service and event
+		v.clicks(".dead-letters th:nth-child(3) .sort"), v.sees(`.dead-letters [aria-sort="ascending"]`, "Subscriber"),
+		v.sees(deadLetters+":nth-child(1)", "mailer.example"), v.sees(deadLetters+":nth-child(5)", "picker.example"),
+		v.fills(`.dead-letter-view [type="search"]`, "tea"), rows("1"), v.fills(`.dead-letter-view [type="search"]`, ""), rows("5"),
+		v.chooses(service, "mailer.example"), rows("2"), v.at(all+"?service=mailer.example"),
+		v.chooses(service, "picker.example"), rows("3"), v.chooses(event, "on-ordered"), rows("3"),
+		v.at(all+"?service=picker.example&event=on-ordered"), v.reload, v.operates, rows("3"),
+		v.awaits("the filter is in the address", `document.querySelector(%s).value === "picker.example"`, service),
+		v.opens(all+"?service=absent.example"), state("None."), rows("0"),
+		v.awaits("what is not there can be chosen", `document.querySelector(%s).value === "absent.example"`, service),
+		v.opens(all), rows("5"),
+		// some of both services
+		v.clicks(".dead-letters thead input"), v.clicks(`.dead-letter-view .buttons button:nth-child(2)`),
+		v.sees("dialog[open]", "Delete 5 dead letters?"),
+		v.sees("dialog[open]", "mailer.example and picker.example will never handle these events."), v.named,
+		v.clicks(`dialog[open] [value="act"]`), state("5 deleted."), rows("0"), state("None."),
+		v.startOrders("Wine"), rows("2"),
+		// to where one is
+		v.clicks(deadLetters+` a[href="`+mailerHash+`"]`), v.at(mailerHash), rows("1"), v.opens(all), rows("2"),
+		func() error { return v.run(manyDead) }, state("The newest 2 of 2,002."), v.useToken(""), rows("0"),
+	)
+}
+
+// readingEvents reads what is stored, and delivers it again.
+func readingEvents(v *visit) error {
+	const messages, row = `[aria-label="Stored messages"]`, ".message-row"
+	rows := func(count string) step {
+		return v.awaits(count+" messages", `String(document.querySelectorAll(".message-row").length) === %s`, count)
+	}
+	fits := v.awaits("nothing is wider than the screen", `document.documentElement.scrollWidth <= innerWidth`)
+	return do(v.startExamples, v.startOrders("Tea", "Coffee", "Wine", "Milk"), v.storeForeign, v.opens(eventHash),
+		v.sees(messages, "Only operators may read them"), rows("0"), v.operates, rows("7"),
+		v.sees(messages, "7 messages, the newest first"), v.sees(row, `{"number":"five"`),
+		v.clicks(row+" .open"), v.sees(".message-details .notice", "number: it is no whole number"),
+		v.sees(".message-details .notice", "more: the schema does not"),
+		v.sees(".message-details .schema", "quantity"),
+		v.clicks(row+":nth-of-type(2) .open"), v.sees(row+":nth-of-type(2) .notice", "The body is no JSON"),
+		v.sees(row+":nth-of-type(2) pre", "<html>"),
+		v.clicks(row+":nth-of-type(3) .open"), v.sees(row+":nth-of-type(3) pre", "ff 00"),
+		v.clicks(row+":nth-of-type(4) .open"), v.sees(row+":nth-of-type(4) pre", `"Milk"`),
+		v.awaits("it fits", `!document.querySelector(".message-row:nth-of-type(4) .notice")`),
+		v.named, v.legible, fits,
+		func() error { return v.run(`document.querySelector(%s).scrollIntoView()`, messages) }, v.takes("messages"),
+		func() error { return v.prefer("dark") }, v.legible, v.takes("messages-dark"), func() error { return v.prefer("light") },
+		func() error { return v.resize(phoneWidth, phoneHeight) }, fits,
+		func() error { return v.run(`document.querySelector(%s).scrollIntoView()`, messages) }, v.takes("messages-phone"),
+		func() error { return v.resize(deskWidth, deskHeight) },
+		// some of them
+		v.fills(messages+` [type="text"]`, "3"), v.presses(kb.Enter), rows("1"), v.sees(row, "Wine"),
+		v.fills(messages+` [type="text"]`, ""), v.fills(messages+` .field:nth-child(4) input`, "TEA"), v.presses(kb.Enter),
+		rows("1"), v.sees(row, "Tea"), v.fills(messages+` .field:nth-child(4) input`, "absent"), v.presses(kb.Enter),
+		v.sees(messages, "None found."), v.fills(messages+` .field:nth-child(4) input`, ""), v.presses(kb.Enter), rows("7"),
+		// again, after a question
+		v.clicks(row+`:nth-of-type(5) .open`), v.clicks(row+`:nth-of-type(5) [aria-label^="Deliver all"]`), v.sees("dialog[open] h2", "Deliver 5 messages again?"),
+		v.sees("dialog[open]", "mailer.example gets what was stored since"), v.named, v.legible,
+		v.presses(kb.Escape), v.awaits("nothing was done", `!document.querySelector("dialog[open]")`),
+		v.clicks(row+`:nth-of-type(5) [aria-label^="Deliver this"]`), v.sees("dialog[open] h2", "Deliver 1 message again?"),
+		v.clicks(`dialog[open] [value="act"]`), v.sees(messages, "1 message delivered again to mailer.example"),
+		v.awaits("wine is refused again",
+			`[...document.querySelectorAll('[aria-label="Subscribers"] td.failed')].some((one) => Number(one.innerText) >= 5)`),
+		// what comes meanwhile
+		v.clicks(messages+` [type="checkbox"]`), v.startOrders("Bread"), v.sees(row+":nth-of-type(1)", "Bread"),
+		v.sees(messages, "1 new message at"),
+		v.useToken(""), rows("0"), v.sees(messages, "Only operators"),
+	)
+}
+
+// storeForeign stores what is no event of Busline, or one that does not fit.
+func (s *stage) storeForeign() error {
+	conn, err := s.join("foreign.example")
+	if err != nil {
+		return err
+	}
+	for _, body := range []string{"\xff\x00", "<html>", `{"number":"five","quantity":1,"more":[]}`} {
+		if _, err := conn.NATS().Request(s.plane+".e.example.orders.on-ordered.1", []byte(body), closeTimeout); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // eventsOnMap shows where events go.

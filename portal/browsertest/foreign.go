@@ -14,7 +14,7 @@ const foreignDocument = `{"openapi":"3.0.0","info":{"title":"foreign","version":
 		{"name":"Authorization","in":"header","schema":{"type":"string"}},
 		{"name":"session","in":"cookie","schema":{"type":"string"}}],
 		"responses":{"200":{"description":"OK"}}}},
-	"/foreign.example:443/find":{"get":{"summary":"Find(text string)","requestBody":{"content":{"application/json":{"schema":
+	"/foreign.example:443/find":{"get":{"summary":"Find(text string)","x-callers":["web.example","*.shop.example"],"requestBody":{"content":{"application/json":{"schema":
 		{"type":"object","properties":{"text":{"type":"string"}}}}}},
 		"responses":{"200":{"description":"OK"}}}}}}`
 

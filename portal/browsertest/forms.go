@@ -46,7 +46,7 @@ func forms(v *visit) error {
 		v.clicks(`.body .inputs > fieldset:nth-of-type(1) > button`), v.fills(".row textarea", "[[]]"), v.clicks(sends),
 		v.awaits("the aisles are back",
 			`JSON.stringify(JSON.parse(document.querySelector(".response pre").innerText).walk) === "[[[]]]"`),
-		v.clicks(`.snippets .mode:nth-child(2)`), v.sees(".snippets code", "Walk []any; Stock map[string]any"),
+		v.clicks(`.snippets .mode:nth-child(3)`), v.sees(".snippets code", "Walk []any; Stock map[string]any"),
 		// large numbers of the description
 		v.opens("#/shop.example:443/POST/pay"), v.sees(".request-form", "9007199254740995 | 9007199254740997"),
 		v.chooses(`[name="limit"]`, "9007199254740997"), v.clicks(sends),
@@ -67,7 +67,7 @@ func forms(v *visit) error {
 		v.clicks(sends),
 		v.sees(".response pre",
 			`map["tags":["a" "b"] "title":["Tea; 'hot'"]] photo=photo.png:image/png:3 more=a.bin:application/octet-stream:3 more=b;c.bin:`),
-		v.clicks(`.snippets .mode:nth-child(2)`),
+		v.clicks(`.snippets .mode:nth-child(3)`),
 		func() error {
 			golang, err := v.text(`document.querySelector(".snippets code").textContent`)
 			if err != nil {

@@ -18,7 +18,7 @@ func headers(v *visit) error {
 		v.awaits("no others", `document.querySelectorAll(".request-form .inputs input").length === 1`),
 		v.clicks(sends), v.sees(".response pre", `for "100% \\Ada"`), v.sees(".snippets code", `-H 'X-Tenant: 100% \Ada'`),
 		func() error {
-			golang, err := snippet("2")
+			golang, err := snippet("3")
 			if err == nil && !strings.Contains(golang, `request.Header.Set("X-Tenant", "100% \\Ada")`) {
 				err = fmt.Errorf("no header in %s", golang)
 			}
@@ -28,7 +28,7 @@ func headers(v *visit) error {
 			return compiles(v.stage.ctx, golang)
 		},
 		func() error {
-			message, err := snippet("3")
+			message, err := snippet("6")
 			if err != nil {
 				return err
 			}

@@ -4,6 +4,7 @@
 //	go run -C portal/browsertest .
 //	go run -C portal/browsertest . -screenshots ../../docs/screenshots
 //	go run -C portal/browsertest . -run multicast
+//	go run -C portal/browsertest . -run "slow line" -measure
 //
 // It needs chromium in the PATH, or CHROMIUM to say where it is.
 package main
@@ -28,6 +29,8 @@ type scenario struct {
 	run  func(*visit) error
 
 	jetStream bool // of the broker
+	login     bool // of the portal
+	traced    bool // what join connects remembers its calls
 }
 
 // scenarioTimeout is far more than any scenario takes.
@@ -51,6 +54,7 @@ const browsers = 3
 func run(ctx context.Context, arguments []string, stdout io.Writer) error {
 	flags := flag.NewFlagSet("browsertest", flag.ContinueOnError)
 	screenshots := flags.String("screenshots", "", "directory to write screenshots to; none are made without it")
+	measures := flags.Bool("measure", false, "print what scenarios measure")
 	only := flags.String("run", "", "run the scenarios whose names have this in them")
 	if err := flags.Parse(arguments); err != nil {
 		return err
@@ -58,6 +62,10 @@ func run(ctx context.Context, arguments []string, stdout io.Writer) error {
 	selected := slices.DeleteFunc(scenarios(), func(one scenario) bool { return !strings.Contains(one.name, *only) })
 	if len(selected) == 0 {
 		return fmt.Errorf("no scenario has %q in its name", *only)
+	}
+	figures := io.Discard
+	if *measures {
+		figures = stdout
 	}
 	next := make(chan scenario, len(selected))
 	for _, one := range selected {
@@ -82,7 +90,7 @@ func run(ctx context.Context, arguments []string, stdout io.Writer) error {
 		running.Go(func() {
 			defer each.close()
 			for one := range next {
-				err := attempt(ctx, each, one, *screenshots)
+				err := attempt(ctx, each, one, *screenshots, figures)
 				mu.Lock()
 				if err != nil {
 					failed++
@@ -102,10 +110,10 @@ func run(ctx context.Context, arguments []string, stdout io.Writer) error {
 }
 
 // attempt runs one scenario in a tab and on a bus of its own.
-func attempt(ctx context.Context, opened *browser, one scenario, screenshots string) (err error) {
+func attempt(ctx context.Context, opened *browser, one scenario, screenshots string, figures io.Writer) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, scenarioTimeout)
 	defer cancel()
-	with, err := newStage(ctx, one.jetStream)
+	with, err := newStage(ctx, one)
 	if err != nil {
 		return err
 	}
@@ -115,7 +123,10 @@ func attempt(ctx context.Context, opened *browser, one scenario, screenshots str
 		return err
 	}
 	defer shown.close()
-	v := &visit{stage: with, tab: shown, screenshots: screenshots}
+	if with.provider != nil {
+		shown.complaints.also = with.provider.host
+	}
+	v := &visit{stage: with, tab: shown, screenshots: screenshots, figures: figures}
 	if err := one.run(v); err != nil {
 		return fmt.Errorf("%w\n%s", err, shown.describe())
 	}

@@ -1,6 +1,10 @@
 package main
 
-import "github.com/chromedp/chromedp/kb"
+import (
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/busline/busline/bus"
+)
 
 // callsOn makes the page call some services, so that the map has something to show.
 const callsOn = `["messaging.example/home", "calculator.example/add?x=1&y=2", "calculator.example/arithmetic?x=1&op=/&y=0",
@@ -27,7 +31,10 @@ func watching(v *visit) error {
 		v.takes("map"),
 		v.picks("calculator.example", kb.Enter), v.sees(".map-figures strong", "calculator.example"),
 		v.pressed("calculator.example"),
-		v.picks("calculator.example", " "), v.sees(".map-figures strong", "5 services"), v.pressed(""),
+		v.at("#/map/calculator.example"), v.clicks(`.map-figures a`), v.at("#/calculator.example/"),
+		v.clicks(`.crumbs a[href="#/map/calculator.example"]`), v.pressed("calculator.example"), v.reload,
+		v.sees(".map-figures strong", "calculator.example"),
+		v.picks("calculator.example", " "), v.at("#/map"), v.sees(".map-figures strong", "5 services"), v.pressed(""),
 		v.fills(`.map-filter input`, "payroll"), v.awaits("one row",
 			`document.querySelectorAll(".map-tables table:first-of-type tbody tr").length >= 1`),
 		v.awaits("others are gone", `!document.querySelector(".map-tables").innerText.includes("calculator.example")`),
@@ -37,6 +44,32 @@ func watching(v *visit) error {
 		v.useToken(""), v.sees(".map-tables", "calculator.example"),
 		func() error { v.broker.Close(); return nil },
 		v.sees(".map-state", "Lost since"), v.awaits("the last picture stays", `document.querySelector(".map-body.stale")`),
+	)
+}
+
+// failing has services that fail and that leave, both of which look like that without colours.
+func failing(v *visit) error {
+	var present guest
+	state := func(host, text string) step {
+		return v.awaits(host+" is "+text, `[...document.querySelectorAll(".map-node")].some((node) => {
+			const label = node.getAttribute("aria-label");
+			return label.startsWith(%s + ":") && label.includes(%s) && node.querySelector(".map-shape").getAttribute("d");
+		})`, host, text)
+	}
+	return do(v.startExamples, func() (err error) {
+		present, err = v.startGuest(func(conn *bus.Conn) error { return bus.Serve(conn, oldGuest{}) })
+		return err
+	}, v.opens("#/map"), v.sees(".map-tables", "guest.example"),
+		func() error { return v.run(again(failsAndRefuses)) }, state("trouble.example", "failing: "),
+		v.sees(".map-tables", "trouble.example, failing: "),
+		v.awaits("all of the picture is in its pane",
+			`document.querySelector(".map-picture").scrollWidth <= document.querySelector(".map-picture").clientWidth`),
+		v.awaits("the panel lies over nothing",
+			`document.querySelector(".map-scrolled").getBoundingClientRect().bottom <= document.querySelector(".map-figures").getBoundingClientRect().top`),
+		v.opens("#/map/ingress/trouble.example"), v.sees(".map-figures", "Trouble.Panic"),
+		v.clicks(`.map-figures li a[href$="/panic"]`), v.at("#/trouble.example:443/POST/panic"),
+		v.opens("#/map/guest.example"), v.sees(".map-figures", "guest.example"),
+		func() error { return present.leave() }, state("guest.example", "gone since"), v.named, v.legible,
 	)
 }
 

@@ -8,7 +8,9 @@ import (
 
 func phone(v *visit) error {
 	fits := v.awaits("nothing is wider than the screen", `document.documentElement.scrollWidth <= innerWidth`)
-	return do(v.startExamples, func() error { return v.resize(phoneWidth, phoneHeight) },
+	return do(v.startExamples,
+		func() error { return v.resize(narrowWidth, phoneHeight) }, v.opens(""), v.sees(".count", "5 services"), fits,
+		func() error { return v.resize(phoneWidth, phoneHeight) },
 		v.opens(""), v.sees(".count", "5 services"), fits,
 		v.clicks(`.services a[href="`+addHash+`"]`), v.sees(".operation", "Add"), fits,
 		v.awaits("the list has made room", `!document.querySelector(".list").checkVisibility()`),
@@ -39,6 +41,9 @@ func phone(v *visit) error {
 		})`),
 	)
 }
+
+// narrowWidth is that of the smallest phones, less a scroll bar.
+const narrowWidth = 305
 
 // failsAndRefuses makes the page call a service that fails, and with what it refuses.
 const failsAndRefuses = `[fetch("../trouble.example/panic", {method: "POST"}), fetch("../trouble.example/sleep?ms=long")]`

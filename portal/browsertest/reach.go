@@ -49,7 +49,7 @@ func multicast(v *visit) error {
 // elsewhere uses the page's snippets for other tools: the Go code compiles, and the NATS message is answered.
 func elsewhere(v *visit) error {
 	snippet := func(name string) (text string, err error) {
-		tab := map[string]string{"curl": "1", "Go": "2", "NATS": "3"}[name]
+		tab := map[string]string{"curl": "1", "busline": "2", "Go": "3", "TypeScript": "4", "Python": "5", "NATS": "6"}[name]
 		err = do(v.clicks(".snippets .mode:nth-child("+tab+")"),
 			v.awaits(name+" is shown", `document.querySelector('.snippets [aria-selected="true"]').textContent === %s`, name))
 		if err != nil {
@@ -62,7 +62,23 @@ func elsewhere(v *visit) error {
 		v.fills(`[name="x"]`, "5"), v.fills(`[name="op"]`, `%s\n'`), v.fills(`[name="y"]`, "6"),
 		func() (err error) { message, err = snippet("NATS"); return err },
 		func() error { return v.overNATS(message, "400 Bad Request", `%s\\\\n'`) },
+		// words of a shell, with what a shell would replace
+		v.fills(`[name="op"]`, `$HOME "a" 'b' \n!`),
+		func() error {
+			return v.spells(snippet, "busline", "call", "--plane", v.plane, "calculator.example/arithmetic",
+				`{"x":5,"op":"$HOME \"a\" 'b' \\n!","y":6}`)
+		},
+		func() error {
+			return v.spells(snippet, "curl", "-i", v.stage.baseURL+"/calculator.example:443/arithmetic", "-H",
+				"Content-Type: application/json", "--data-raw", `{"x":5,"op":"$HOME \"a\" 'b' \\n!","y":6}`)
+		},
 		v.fills(`[name="op"]`, "*"),
+		func() error {
+			return v.offers(snippet, "TypeScript", `console.log(await bus.calculator.arithmetic({x: 5, op: "*", y: 6}));`)
+		},
+		func() error {
+			return v.offers(snippet, "Python", `data="{\"x\":5,\"op\":\"*\",\"y\":6}".encode(),`)
+		},
 		func() (err error) { message, err = snippet("NATS"); return err },
 		func() error { return v.overNATS(message, "200 OK", `{"result":30}`) },
 		func() (err error) { golang, err = snippet("Go"); return err },
@@ -85,6 +101,29 @@ func elsewhere(v *visit) error {
 		func() (err error) { message, err = snippet("NATS"); return err },
 		func() error { return v.overNATS(message, "200 OK", "NoQueue ") },
 	)
+}
+
+// spells checks the words that a shell makes of a snippet.
+func (v *visit) spells(snippet func(string) (string, error), tool string, want ...string) error {
+	text, err := snippet(tool)
+	if err != nil {
+		return err
+	}
+	script := tool + "() { printf '%s\n' \"$@\"; }\n" + text
+	got, err := exec.CommandContext(v.stage.ctx, "sh", "-c", script).Output() //nolint:gosec // the snippet is what is tested
+	if err == nil && string(got) != strings.Join(want, "\n")+"\n" {
+		err = fmt.Errorf("%s has the words\n%s\nwant\n%s", text, got, strings.Join(want, "\n"))
+	}
+	return err
+}
+
+// offers checks that a snippet has a line.
+func (v *visit) offers(snippet func(string) (string, error), tool, line string) error {
+	text, err := snippet(tool)
+	if err == nil && !strings.Contains(text, line) {
+		err = fmt.Errorf("no %s in\n%s", line, text)
+	}
+	return err
 }
 
 // overNATS runs the two commands of a snippet, with a NATS client instead of the nats command.

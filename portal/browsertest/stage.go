@@ -17,6 +17,7 @@ import (
 	"github.com/busline/busline/bus/broker"
 	"github.com/busline/busline/bus/claims"
 	"github.com/busline/busline/bus/claims/claimstest"
+	"github.com/busline/busline/bus/trace"
 	"github.com/busline/busline/portal"
 	"github.com/busline/busline/portal/ingress"
 )
@@ -24,19 +25,25 @@ import (
 // closeTimeout is how long a bus may take to close.
 const closeTimeout = 20 * time.Second
 
+// operators is the rule of those who see traces and operate events: stage.token is one of theirs.
+const operators = `sub == "ada"`
+
 // stage is a bus with an ingress and a portal, and at first nothing else.
 type stage struct {
 	ctx     context.Context // of the scenario
 	broker  *broker.Broker
 	key     *claimstest.Key // signs valid tokens
 	connect []bus.ConnectOption
+	record  []bus.ConnectOption // of what join connects
 	baseURL string
 	plane   string
 	stop    func() error // the HTTP server
-	closers []func(context.Context) error
+	// where users log in, nil for nowhere
+	provider *provider
+	closers  []func(context.Context) error
 }
 
-func newStage(ctx context.Context, jetStream bool) (s *stage, err error) {
+func newStage(ctx context.Context, one scenario) (s *stage, err error) {
 	s = &stage{ctx: ctx, plane: rand.Text()}
 	defer func() {
 		if err != nil {
@@ -49,7 +56,7 @@ func newStage(ctx context.Context, jetStream bool) (s *stage, err error) {
 	}
 	s.atEnd(func(context.Context) error { return os.RemoveAll(directory) })
 	var options []broker.Option
-	if jetStream {
+	if one.jetStream {
 		options = append(options, broker.JetStream(directory))
 	}
 	if s.broker, err = broker.Start(options...); err != nil {
@@ -62,11 +69,19 @@ func newStage(ctx context.Context, jetStream bool) (s *stage, err error) {
 	}
 	s.connect = []bus.ConnectOption{bus.WithBroker(s.broker), bus.WithPlane(s.plane), bus.WithVerifier(verifier),
 		bus.WithVersion("1"), bus.WithLogger(zerolog.Nop()), bus.WithoutShortCircuit()}
+	if one.traced {
+		s.record = []bus.ConnectOption{trace.Record(trace.Operators(operators))}
+	}
 	page, err := s.join("portal")
 	if err != nil {
 		return nil, err
 	}
-	if err := portal.Register(page, portal.WithEventOperators(`sub == "ada"`)); err != nil {
+	registered := []portal.RegisterOption{portal.WithOperators(operators)}
+	if one.login {
+		s.startProvider()
+		registered = append(registered, portal.WithLogin(s.provider.issuer(), clientID, "profile"))
+	}
+	if err := portal.Register(page, registered...); err != nil {
 		return nil, err
 	}
 	door, err := s.join("ingress")
@@ -125,7 +140,7 @@ func (s *stage) listen(handler http.Handler) error {
 
 // join connects a host until the end of the scenario.
 func (s *stage) join(host string, more ...bus.ConnectOption) (*bus.Conn, error) {
-	conn, err := bus.Connect(s.ctx, host, append(slices.Clone(s.connect), more...)...)
+	conn, err := bus.Connect(s.ctx, host, slices.Concat(s.connect, s.record, more)...)
 	if err != nil {
 		return nil, err
 	}

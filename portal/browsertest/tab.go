@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/chromedp/cdproto/audits"
@@ -27,6 +28,9 @@ const (
 
 // waitTimeout is how long a page may take to do what is expected.
 const waitTimeout = 30 * time.Second
+
+// mostRedirects is how often the page may be another one while a condition is awaited.
+const mostRedirects = 5
 
 // tab is one page in the browser.
 type tab struct {
@@ -92,6 +96,13 @@ func (t *tab) open(hash string) error {
 		return err
 	}
 	return t.until("the page has heard of "+hash, `!globalThis.heard || heard === location.href`)
+}
+
+// onLoad has each document of the tab run a script before its own.
+func (t *tab) onLoad(script string) error {
+	_, err := chromedp.Call(t.ctx, page.AddScriptToEvaluateOnNewDocument,
+		page.AddScriptToEvaluateOnNewDocumentParams{Source: script})
+	return err
 }
 
 // reload loads the page again.
@@ -188,6 +199,9 @@ func (t *tab) until(what, expression string, arguments ...string) error {
 		check();
 	})`, condition, waitTimeout.Milliseconds())
 	met, err := chromedp.Run(t.ctx, chromedp.Evaluate[bool](script, chromedp.EvalAwaitPromise))
+	for tries := 0; err != nil && strings.Contains(err.Error(), "navigated or closed") && tries < mostRedirects; tries++ {
+		met, err = chromedp.Run(t.ctx, chromedp.Evaluate[bool](script, chromedp.EvalAwaitPromise)) // of the next document
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}

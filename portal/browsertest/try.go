@@ -67,13 +67,16 @@ func following(v *visit) error {
 	return do(v.startExamples, startHalf, v.opens("#/trouble.example:443/POST/count"), v.fills(`[name="n"]`, "3"),
 		v.clicks(sends),
 		v.sees(".response pre", "1\n2\n3"), v.sees(sends, "Send"),
+		v.fills(`[name="pauseMs"]`, "20"), v.clicks(sends), v.sees(".stream", "Ended: 3 messages, 6 B in "), v.sees(sends, "Send"),
 		v.fills(`[name="n"]`, "1000000"), v.fills(`[name="pauseMs"]`, "50"), v.clicks(sends),
-		v.sees(".response pre", "1\n2\n3\n4\n5"), v.sees(sends, "Stop"), v.clicks(sends),
-		v.sees(".output", "Stopped."), v.sees(".response pre", "1\n2\n3\n4\n5"), v.sees(sends, "Send"),
+		v.sees(".response pre", "1\n2\n3\n4\n5"), v.sees(".stream", "Running: "), v.sees(".stream", " messages, "),
+		v.awaits("the time runs", `(globalThis.before ??= document.querySelector(".stream").innerText) !== document.querySelector(".stream").innerText`),
+		v.sees(sends, "Stop"), v.clicks(sends),
+		v.sees(".output", "Stopped."), v.sees(".stream", "Stopped: "), v.sees(".response pre", "1\n2\n3\n4\n5"), v.sees(sends, "Send"),
 		v.opens("#/guest.example:443/GET/half"), v.sees("#operation-title", "half"), v.clicks(sends),
 		v.sees(".response pre", "half of it"),
 		func() error { close(breaks); return nil },
-		v.sees(".output", "The stream broke off"), v.sees(".response pre", "half of it"),
+		v.sees(".output", "The stream broke off"), v.sees(".stream", "Broken off: 10 B in "), v.sees(".response pre", "half of it"),
 	)
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 )
@@ -10,7 +11,8 @@ import (
 type visit struct {
 	*stage
 	*tab
-	screenshots string // "" if none are wanted
+	screenshots string    // "" if none are wanted
+	figures     io.Writer // for what is measured
 }
 
 // step is one action of the user, or waits for something.

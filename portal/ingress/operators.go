@@ -63,13 +63,12 @@ func (i *Handler) serveOperators(w http.ResponseWriter, r *http.Request, path st
 	switch {
 	case path == healthyPath:
 		writeText(w, "healthy\n")
-	case path == readyPath && i.conn.Healthy():
-		writeText(w, "ready\n"+restrictedLines(i.conn))
-	case path == readyPath && i.conn.Connected():
-		i.refuse(w, r, bus.Errorf(http.StatusServiceUnavailable,
-			"messages were lost, or subscriptions were denied; see the log"))
 	case path == readyPath:
-		i.refuse(w, r, bus.Errorf(http.StatusServiceUnavailable, "the broker is out of reach"))
+		if err := i.conn.Health(); err != nil {
+			i.refuse(w, r, bus.Errorf(http.StatusServiceUnavailable, "%s", err))
+			return
+		}
+		writeText(w, "ready\n"+restrictedLines(i.conn))
 	case path == metricsPath:
 		compressed(http.HandlerFunc(i.serveMetrics))(w, r)
 	case path == allMetricsPath:

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -228,6 +229,37 @@ func TestTools_Described(t *testing.T) {
 	assert.JSONEq(t, `{"readOnlyHint":true,"destructiveHint":false,"idempotentHint":false,"openWorldHint":true}`,
 		jsonOf(t, receipts.Annotations))
 	assert.Contains(t, jsonOf(t, pay.OutputSchema), `"receipt":{"$ref":"#/$defs/Receipt"}`)
+}
+
+// till returns the key of a request.
+type till interface {
+	// Pay pays.
+	//
+	//busline:idempotent
+	Pay(ctx context.Context) (key string)
+}
+
+type keyReader struct{}
+
+func (keyReader) Pay(ctx context.Context) (key string) {
+	return bus.RequestHeader(ctx).Get("Idempotency-Key")
+}
+
+// TestTools_Keys holds that a call has a key: that of its arguments, unless it is blank, else a new one.
+func TestTools_Keys(t *testing.T) {
+	t.Parallel()
+	a := newAgents(t)
+	require.NoError(t, bus.Serve[till](a.connect("till.example"), keyReader{}, bus.SourceFS(fstest.MapFS{"till.go": {
+		Data: []byte("package mcp_test\n\n// till returns the key of a request.\ntype till interface {\n\t// Pay pays.\n\t//\n" +
+			"\t//busline:idempotent\n\tPay(ctx context.Context) (key string)\n}\n")}})))
+	opened := a.open(nil)
+	for arguments, want := range map[string]string{`{"Idempotency-Key":"order-7"}`: `^\{"key":"order-7"\}$`,
+		`{"Idempotency-Key":7}`: `^\{"key":"7"\}$`, `{}`: `[A-Z2-7]{26}`, `{"Idempotency-Key":null}`: `[A-Z2-7]{26}`,
+		`{"Idempotency-Key":""}`: `[A-Z2-7]{26}`, `{"Idempotency-Key":" \t"}`: `[A-Z2-7]{26}`} {
+		result, text, _ := opened.call("till_pay", arguments)
+		assert.False(t, result.IsError, text)
+		assert.Regexp(t, want, text, arguments)
+	}
 }
 
 // TestTools_REST holds that arguments get to their places in the path, the query and the body, and the hints.

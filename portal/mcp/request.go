@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -75,8 +76,12 @@ func (t *tool) request(ctx context.Context, args arguments) (*http.Request, erro
 		header.Set("Accept", restmap.NDJSON)
 	}
 	for _, name := range in.Header {
-		if used[name] = true; !isAbsent(args[name]) {
-			header.Set(name, textOf(args[name]))
+		used[name] = true
+		switch text := textOf(args[name]); {
+		case name == restmap.IdempotencyKey && strings.TrimSpace(text) == "":
+			header.Set(name, rand.Text())
+		case !isAbsent(args[name]):
+			header.Set(name, text)
 		}
 	}
 	body, err := t.bodyOf(args, used)

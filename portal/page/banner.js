@@ -39,7 +39,10 @@ export class Banner {
     const asOf = `What you see is as of ${seen.toLocaleTimeString()}.`;
     if (error.status === 401) {
       const claims = readClaims(this.#caller.token);
-      const why = claims && timeLeft(claims) < 0 ? `Your token ${expiryText(claims)}.` : `Your token is refused: ${error.message}.`;
+      const why =
+        claims && timeLeft(claims) < 0
+          ? `Your token ${expiryText(claims)}, so it is not sent.`
+          : `Your token is refused: ${error.message}.`;
       return element(
         'p',
         {className: 'notice bad'},

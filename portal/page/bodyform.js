@@ -1,6 +1,6 @@
 import {button, element, newID} from './element.js';
 import {choiceText, fieldFor, membersOf, oneInput} from './fields.js';
-import {compact, indent, parseTree, write} from './json.js';
+import {compact, indent, parseTree, whyNoTree, write} from './json.js';
 import {example, fields, isNothing} from './schema.js';
 
 /** The field of a parameter in the path or the query: {node, value, take(other), mark(path, detail)}. */
@@ -70,6 +70,11 @@ export class RawBody {
   take(other) {
     this.#text.value = other.text ?? '';
     this.#type.value = other.type;
+  }
+
+  /** Fills in a text and its type. */
+  fill({body, type}) {
+    this.take({text: body, type: type || this.#type.value});
   }
 
   /** There are no fields here. */
@@ -157,6 +162,13 @@ export class BodyForm {
     }
   }
 
+  /** Fills in JSON; undefined leaves the form as it is. */
+  fill({body}) {
+    if (body !== undefined) {
+      this.take({text: body});
+    }
+  }
+
   /** Shows the error of an argument; returns false if the form has no field of that name. */
   mark(path, detail) {
     return !this.#raw && this.#form.mark(path, detail);
@@ -183,13 +195,14 @@ export class BodyForm {
 
   /** Fills the form from the text. If the form cannot show all of it, nothing changes. */
   #toForm() {
-    const tree = parseTree(this.#text.value.trim() || '{}');
+    const text = this.#text.value.trim() || '{}';
+    const tree = parseTree(text);
     const before = parseTree(this.#form.text() ?? 'null');
     if (!tree || !this.#form.fill(tree)) {
       this.#form.fill(before.kind === 'word' && before.text === 'null' ? undefined : before);
       this.#note.textContent = tree
         ? 'The form cannot show all of this JSON, so it stays as it is.'
-        : 'This is not JSON yet, so the form cannot show it.';
+        : `This ${whyNoTree(text)}, so the form cannot show it.`;
       return false;
     }
     this.#before = compact(this.#form.text() ?? 'null');

@@ -1,5 +1,5 @@
-import {readServices} from './document.js';
-import {readEvents, withEvents} from './eventdocument.js';
+import {readServices, readTypes} from './document.js';
+import {readEvents, withConverted, withEvents} from './eventdocument.js';
 import {Source} from './source.js';
 
 const interval = 4000; // milliseconds between polls, while the page is visible
@@ -8,7 +8,7 @@ const requestTimeout = 12_000; // for one response; the portal takes less, even 
 
 /**
  * The bus as one caller sees it. It polls while the page is visible, and passes what it finds to all listeners: {phase,
- * services, operations, events, complete, server, instances, plane, leftOut, error, seen, change}. At first the events
+ * services, operations, events, types, complete, server, instances, plane, leftOut, error, seen, change}. At first the events
  * may be missing: the state is complete when they are there.
  *
  * phase is "loading" until the first poll has ended, then "ready", "failed", or "refused" if the token is refused; a
@@ -82,6 +82,7 @@ export class Bus {
       services: [],
       operations: new Map(),
       events: new Map(),
+      types: () => new Map(),
       complete: false,
       server: '',
       instances: {},
@@ -122,6 +123,7 @@ export class Bus {
       services,
       operations,
       events: new Map(events.map((event) => [event.id, event])),
+      types: once(() => new Map([...readTypes(withConverted(eventDescription || {})), ...readTypes(description)])),
       change,
       error: null,
       seen: new Date(),
@@ -156,11 +158,23 @@ export class Bus {
   }
 }
 
+/** A function that calls make once, and returns what that returned. */
+function once(make) {
+  let value;
+  return () => {
+    value ??= make();
+    return value;
+  };
+}
+
 async function fetchFrom(source) {
   let answer;
   try {
     answer = await source.fetch(AbortSignal.timeout(requestTimeout));
   } catch (error) {
+    if (error.name === 'NotSent') {
+      throw new PortalError(401, error.message);
+    }
     throw new PortalError(0, `the portal does not answer${error.name === 'TimeoutError' ? ' in time' : ''}`);
   }
   if (answer.value) {

@@ -1,15 +1,20 @@
 import {button, element} from './element.js';
 
-/** A button that copies the text, and confirms that. */
+/** A button that copies a text, and confirms that. text returns it, or {text, note} with what to say of it. */
 export function copyButton(text, label, title = 'Copy') {
   const node = button(
     title,
     async () => {
-      const copied = await copy(text());
-      node.textContent = copied ? 'Copied' : 'Press Ctrl+C';
-      setTimeout(() => {
-        node.textContent = title;
-      }, 1500);
+      const {text: copied, note = ''} = [text()].map((one) => (typeof one === 'string' ? {text: one} : one))[0];
+      node.textContent = (await copy(copied)) ? `Copied${note}` : 'Press Ctrl+C';
+      node.removeAttribute('aria-label'); // what the button says is its name, then
+      setTimeout(
+        () => {
+          node.textContent = title;
+          node.setAttribute('aria-label', label);
+        },
+        note ? 5000 : 1500,
+      );
     },
     {className: 'small', 'aria-label': label, 'aria-live': 'polite'},
   );

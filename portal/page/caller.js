@@ -28,22 +28,30 @@ export function timeLeft(claims) {
   return typeof claims?.exp === 'number' ? claims.exp * 1000 - Date.now() : null;
 }
 
-/** "expires in 59 min", "expired 3 h ago". */
+/** "expires in 59 min", "expired at 14:05:00": that stays true, where it is shown once. */
 export function expiryText(claims) {
   const left = timeLeft(claims);
   if (left === null) {
     return 'does not say when it expires';
   }
-  const size = Math.abs(left);
+  if (left <= 0) {
+    const when = new Date(claims.exp * 1000);
+    const today = when.toDateString() === new Date().toDateString();
+    return `expired at ${today ? when.toLocaleTimeString() : when.toLocaleString()}`;
+  }
   const units = [
     [86_400_000, 'd'],
     [3_600_000, 'h'],
     [60_000, 'min'],
     [1000, 's'],
   ];
-  const [length, name] = units.find(([unit]) => size >= unit) || units.at(-1);
-  const text = `${Math.floor(size / length)} ${name}`;
-  return left > 0 ? `expires in ${text}` : `expired ${text} ago`;
+  const [length, name] = units.find(([unit]) => left >= unit) || units.at(-1);
+  return `expires in ${Math.floor(left / length)} ${name}`;
+}
+
+/** Why a request is not sent. */
+export class NotSent extends Error {
+  name = 'NotSent';
 }
 
 /**
@@ -61,8 +69,21 @@ export class Caller {
     this.token = this.#stored();
   }
 
-  /** The headers that identify the caller. What no token has, and no header, is encoded: services refuse it. */
+  /** Whether the token has expired, as it says itself. It is not sent then. */
+  get expired() {
+    return timeLeft(readClaims(this.token)) < 0;
+  }
+
+  /**
+   * The headers that identify the caller. What no token has, and no header, is encoded: services refuse it.
+   * @throws {NotSent} if the token has expired
+   */
   get headers() {
+    if (this.expired) {
+      throw new NotSent(
+        `Not sent: the token ${expiryText(readClaims(this.token))}. Change it under “Caller”, or remove it to call as nobody.`,
+      );
+    }
     return this.token ? {Authorization: `Bearer ${encodeURI(this.token.toWellFormed?.() ?? this.token)}`} : {};
   }
 
@@ -100,21 +121,34 @@ export class Caller {
 
 /** The button in the header that shows the caller, and the panel in which the caller can be changed. */
 export class TokenPanel {
+  #login;
+  #logsIn = element('div', {className: 'buttons', hidden: true});
+  #said = element('p', {className: 'notice bad', role: 'alert', hidden: true});
   button;
   dialog;
   #caller;
+  #bus;
   #refused = false;
+  #expired = false;
   #input = element('input', {type: 'password', id: 'token', autocomplete: 'off', spellcheck: false, placeholder: 'eyJ…'});
   #about = element('div', {'aria-live': 'polite'});
 
-  constructor(caller, bus) {
+  constructor(caller, bus, login) {
+    this.#login = login;
     this.#caller = caller;
+    this.#logsIn.append(
+      button('Log in', () => this.#try(login.start())),
+      button('Log out', () => this.#try(login.end()), {className: 'plain'}),
+    );
+    this.#bus = bus;
     this.button = button('', () => this.open(), {id: 'caller', className: 'caller', 'aria-haspopup': 'dialog'});
     const form = element(
       'form',
       {method: 'dialog'},
       element('h2', {id: 'token-title'}, 'Who calls'),
       element('p', {}, 'A token, a JWT, says who you are: what you see here depends on it, and what you may call. It stays in this tab.'),
+      this.#said,
+      this.#logsIn,
       element('div', {className: 'field'}, element('label', {htmlFor: 'token'}, 'Token'), this.#input),
       this.#about,
       element(
@@ -146,10 +180,35 @@ export class TokenPanel {
     this.#showClaims();
     this.dialog.showModal();
     this.#input.select();
+    this.#try(this.#offerLogin());
+  }
+
+  /** Shows what a login has failed with. */
+  fail(error) {
+    this.open();
+    this.#say(`No login: ${error.message}`);
+  }
+
+  async #offerLogin() {
+    this.#logsIn.hidden = !(await this.#login.configuration());
+  }
+
+  async #try(action) {
+    this.#say('');
+    await action.catch((error) => this.#say(error.message));
+  }
+
+  #say(text) {
+    this.#said.textContent = text;
+    this.#said.hidden = text === '';
   }
 
   showWho() {
-    const {token} = this.#caller;
+    const {token, expired} = this.#caller;
+    if (expired && !this.#expired) {
+      this.#bus.poll(); // says so
+    }
+    this.#expired = expired;
     const claims = readClaims(token);
     const text = !token ? 'nobody' : claims ? `${nameOf(claims)}, ${expiryText(claims)}` : 'a token that is no JWT';
     const bad = token && (this.#refused || !(timeLeft(claims) > 0));

@@ -1,44 +1,62 @@
-import {button, element, newID, pluralize} from './element.js';
+import {ask} from './confirm.js';
+import {arrange, button, element, pluralize} from './element.js';
 import {notOperator} from './eventpage.js';
 import {read, textView, write} from './json.js';
+import {compactNumber} from './mapdata.js';
 import {post} from './request.js';
+import {eventHash} from './route.js';
 
 const pageSize = 100; // of deadletters.json
+const columns = [
+  ['When', ({time}) => time],
+  ['Subscriber', ({service}) => service],
+  ['Event', ({event}) => event],
+  ['Attempts', ({attempts}) => attempts],
+  ['Reason', ({reason}) => reason],
+];
 const longestWait = 5; // answers of events.json without a reload
 
-/** The events that a service could not handle, with what an operator may do about them. */
+/**
+ * The events that services could not handle, with what an operator may do about them: those of one service and event, or
+ * the newest of several.
+ */
 export class DeadLetters {
   node = element('section', {'aria-label': 'Dead letters'});
-  #of; // {publisher, event, service}
+  #of; // {publisher, event, service}; without a publisher those of all, then also without the others
   #caller;
-  #title = element('h3', {tabIndex: -1}, 'Dead letters');
+  #title;
   #state = element('p', {className: 'quiet', role: 'status'});
   #buttons = element('div', {className: 'buttons', hidden: true});
   #all = element('input', {type: 'checkbox', 'aria-label': 'Select all shown', onchange: () => this.#selectAll()});
+  #filter = element('input', {type: 'search', placeholder: 'Filter by reason or arguments', 'aria-label': 'Filter by reason or arguments'});
+  #heads = new Map(); // by the title of a column
+  #sorted = {title: 'When', descending: true};
   #table;
   #body = element('tbody');
   #more = button('Show more', () => this.#showMore(), {className: 'small', hidden: true});
-  #rows = new Map(); // by sequence
+  #rows = new Map(); // by publisher and sequence
   #count = null; // as events.json says
   #wanted = pageSize; // number of rows to show
   #waited = 0;
   #loading = null; // the running request
   #said = ''; // the outcome of the last action
 
-  constructor(of, caller) {
+  /** @param {HTMLElement} title of the list, which can have the focus */
+  constructor(of, caller, title = element('h3', {tabIndex: -1}, 'Dead letters')) {
     this.#of = of;
     this.#caller = caller;
-    const selected = (action) => () =>
-      this.#act(
-        action,
-        [...this.#rows.values()].filter(({box}) => box.checked).map(({sequence}) => sequence),
-      );
+    this.#title = title;
+    const selected = (action) => () => this.#act(action, this.#selected);
     this.#buttons.append(
       button('Redeliver selected', selected('redeliver'), {className: 'plain'}),
       button('Delete selected', selected('delete'), {className: 'plain'}),
-      button('Redeliver all', () => this.#act('redeliver', null), {className: 'plain'}),
-      button('Delete all', () => this.#act('delete', null), {className: 'plain'}),
     );
+    if (of.publisher) {
+      this.#buttons.append(
+        button('Redeliver all', () => this.#act('redeliver', null), {className: 'plain'}),
+        button('Delete all', () => this.#act('delete', null), {className: 'plain'}),
+      );
+    }
     this.#table = element(
       'table',
       {className: 'event-table dead-letters', hidden: true},
@@ -49,13 +67,30 @@ export class DeadLetters {
           'tr',
           {},
           element('th', {}, this.#all),
-          ...['When', 'Attempts', 'Reason', 'Arguments', 'Action'].map((title) => element('th', {scope: 'col'}, title)),
+          ...columns.filter(([title]) => !this.#omits(title)).map(([title]) => this.#columnHead(title)),
+          ...['Arguments', 'Action'].map((title) => element('th', {scope: 'col'}, title)),
         ),
       ),
       this.#body,
     );
-    this.node.append(this.#title, this.#state, this.#buttons, this.#table, this.#more);
+    this.#filter.addEventListener('input', () => this.#arrange());
+    this.node.append(this.#title, this.#state, this.#buttons, this.#filter, this.#table, this.#more);
     this.#body.addEventListener('change', () => this.#showSelection());
+  }
+
+  /** Lists those of another service and event; each may be "" for all. */
+  narrow({service, event}) {
+    this.#of = {service, event};
+    this.forget();
+  }
+
+  /** Whether all rows have the same in a column. */
+  #omits(title) {
+    return Boolean(this.#of.publisher) && (title === 'Subscriber' || title === 'Event');
+  }
+
+  get #selected() {
+    return [...this.#rows.values()].filter(({box}) => box.checked);
   }
 
   /**
@@ -76,11 +111,16 @@ export class DeadLetters {
     }
   }
 
+  /** Shows nothing but why. */
+  fail(text) {
+    this.#clear();
+    this.#say(text);
+  }
+
   /** Removes what was for another caller. */
   forget() {
     this.#said = '';
-    this.#clear();
-    this.#say('');
+    this.fail('');
   }
 
   #clear() {
@@ -98,7 +138,13 @@ export class DeadLetters {
       const {found, more} = await this.#fetchAll(loading.signal);
       if (this.#loading === loading) {
         this.#show(found, more);
-        this.#say(found.length === 0 ? 'None.' : '');
+        this.#say(
+          found.length === 0
+            ? 'None.'
+            : more
+              ? `The newest ${found.length}${this.#count > found.length ? ` of ${compactNumber(this.#count)}` : ''}.`
+              : '',
+        );
       }
     } catch (error) {
       if (this.#loading === loading) {
@@ -110,7 +156,7 @@ export class DeadLetters {
   async #fetchAll(signal) {
     const found = [];
     for (;;) {
-      const query = new URLSearchParams({...this.#of, after: found.at(-1)?.sequence ?? 0});
+      const query = new URLSearchParams(found.length > 0 ? {...this.#of, below: found.at(-1).sequence} : this.#of);
       const response = await fetch(`deadletters.json?${query}`, {
         headers: {Accept: 'application/json', ...this.#caller.headers},
         credentials: 'omit',
@@ -121,7 +167,8 @@ export class DeadLetters {
         throw new Error(answer.detail || `the portal answers ${response.status}`);
       }
       found.push(...answer.deadLetters);
-      if (!answer.more || answer.deadLetters.length === 0 || found.length >= this.#wanted) {
+      const all = !answer.more || answer.deadLetters.length === 0 || found.length >= this.#wanted;
+      if (all || !this.#of.publisher) {
         return {found, more: answer.more};
       }
     }
@@ -135,32 +182,68 @@ export class DeadLetters {
   /** Shows dead letters; rows that are there stay as they are. */
   #show(found, more) {
     const focused = this.node.contains(document.activeElement);
-    const sequences = new Set(found.map(({sequence}) => sequence));
-    for (const [sequence, {line}] of this.#rows) {
-      if (!sequences.has(sequence)) {
+    const letters = new Map(found.map((letter) => [`${letter.publisher} ${letter.sequence}`, letter]));
+    for (const [key, {line}] of this.#rows) {
+      if (!letters.has(key)) {
         line.remove();
-        this.#rows.delete(sequence);
+        this.#rows.delete(key);
       }
     }
-    for (const letter of found) {
-      if (!this.#rows.has(letter.sequence)) {
-        const row = this.#newRow(letter);
-        this.#rows.set(letter.sequence, row);
-        this.#body.append(row.line);
+    for (const [key, letter] of letters) {
+      if (!this.#rows.has(key)) {
+        this.#rows.set(key, this.#newRow(letter));
       }
     }
-    this.#table.hidden = this.#buttons.hidden = found.length === 0;
-    this.#more.hidden = !more;
+    this.#table.hidden = this.#buttons.hidden = this.#filter.hidden = found.length === 0;
+    this.#arrange();
+    this.#more.hidden = !more || !this.#of.publisher;
     this.#showSelection();
     if (focused && !(this.node.contains(document.activeElement) && document.activeElement.checkVisibility())) {
       this.#title.focus({preventScroll: true}); // what had the focus is gone
     }
   }
 
-  #newRow({sequence, at, attempts, reason, msgId, body}) {
+  #columnHead(title) {
+    const head = element(
+      'th',
+      {scope: 'col'},
+      button(title, () => this.#sort(title), {className: 'sort'}),
+    );
+    this.#heads.set(title, head);
+    return head;
+  }
+
+  #sort(title) {
+    this.#sorted = {title, descending: this.#sorted.title === title ? !this.#sorted.descending : title === 'When'};
+    this.#arrange();
+  }
+
+  /** Shows the rows that pass the filter, in the order of a column. */
+  #arrange() {
+    const {title, descending} = this.#sorted;
+    for (const [of, head] of this.#heads) {
+      head.setAttribute('aria-sort', of !== title ? 'none' : descending ? 'descending' : 'ascending');
+    }
+    const [, by] = columns.find(([of]) => of === title);
+    const word = this.#filter.value.toLowerCase();
+    const shown = [...this.#rows.values()].filter(({text, box}) => {
+      const passes = text.includes(word);
+      box.checked &&= passes; // what is not seen is not selected
+      return passes;
+    });
+    shown.sort((a, b) => (by(a) < by(b) ? -1 : by(a) > by(b) ? 1 : a.time - b.time || a.sequence - b.sequence));
+    arrange(
+      this.#body,
+      (descending ? shown.reverse() : shown).map(({line}) => line),
+    );
+    this.#showSelection();
+  }
+
+  #newRow(letter) {
+    const {publisher, service, event, at, attempts, reason, msgId, body} = letter;
     const about = `of ${new Date(at).toLocaleString()}`;
     const box = element('input', {type: 'checkbox', 'aria-label': `Select the dead letter ${about}`});
-    const details = element('details', {}, element('summary', {'aria-label': `Arguments ${about}`}, 'Show'));
+    const details = element('details', {}, element('summary', {'aria-label': `Show arguments ${about}`}, 'Show'));
     details.addEventListener(
       'toggle',
       () =>
@@ -171,16 +254,25 @@ export class DeadLetters {
       {once: true},
     );
     const act = (text, action) =>
-      button(text, () => this.#act(action, [sequence]), {className: 'small', 'aria-label': `${text} the dead letter ${about}`});
+      button(text, () => this.#act(action, [letter]), {className: 'small', 'aria-label': `${text} the dead letter ${about}`});
     const cell = (label, ...inside) => element('td', {'data-label': label}, ...inside);
+    const place = (title, ...inside) => !this.#omits(title) && element('td', {className: 'place', 'data-label': title}, ...inside);
     return {
-      sequence,
+      ...letter,
+      time: Date.parse(at),
+      text: `${reason} ${typeof body === 'string' ? body : write(body ?? null)}`.toLowerCase(),
       box,
       line: element(
         'tr',
         {},
         element('td', {}, box),
         cell('When', element('time', {dateTime: at}, new Date(at).toLocaleString())),
+        place('Subscriber', element('a', {href: eventHash({publisher, name: event}, service)}, service)),
+        place(
+          'Event',
+          element('a', {href: eventHash({publisher, name: event})}, event),
+          element('span', {className: 'quiet'}, ` of ${publisher}`),
+        ),
         cell('Attempts', String(attempts)),
         element('td', {className: 'reason', 'data-label': 'Reason'}, reason),
         cell('Arguments', details),
@@ -190,14 +282,14 @@ export class DeadLetters {
   }
 
   #selectAll() {
-    this.#rows.forEach(({box}) => {
-      box.checked = this.#all.checked;
+    this.#rows.forEach(({box, line}) => {
+      box.checked = this.#all.checked && line.isConnected;
     });
     this.#showSelection();
   }
 
   #showSelection() {
-    const selected = [...this.#rows.values()].filter(({box}) => box.checked).length;
+    const selected = this.#selected.length;
     this.#all.checked = selected > 0 && selected === this.#rows.size;
     this.#all.indeterminate = selected > 0 && selected < this.#rows.size;
     [...this.#buttons.children].slice(0, 2).forEach((one) => {
@@ -205,51 +297,43 @@ export class DeadLetters {
     });
   }
 
-  /** Redelivers or deletes dead letters: those with the sequences, null for all. */
-  async #act(action, sequences) {
-    if (action === 'delete' && !(await this.#confirmed(sequences))) {
+  /** Redelivers or deletes dead letters: these, null for all. */
+  async #act(action, letters) {
+    if (!(await this.#confirmed(action, letters))) {
       return;
     }
-    const {publisher, event, service} = this.#of;
-    const which = sequences ? {sequences} : {all: true};
+    const outcomes = [];
     try {
-      const {status, text} = await post('deadletters', write({publisher, event, service, ...which, action}), this.#caller);
-      const answer = read(text);
-      this.#said = status < 300 ? outcome(action, answer) : `Not done: ${answer.detail || `the portal answers ${status}`}.`;
+      for (const request of letters ? requestsFor(letters) : [{...this.#of, all: true}]) {
+        const {status, text} = await post('deadletters', write({...request, action}), this.#caller);
+        const answer = read(text);
+        if (status >= 300) {
+          outcomes.push({done: 0, failed: [], refused: `Not done: ${answer.detail || `the portal answers ${status}`}.`});
+          break;
+        }
+        outcomes.push(answer);
+      }
+      this.#said = outcomeText(action, outcomes);
     } catch (error) {
       this.#said = `No answer: ${error.message}. It may have been done.`;
     }
     this.#load();
   }
 
-  /** Asks whether to delete. */
-  #confirmed(sequences) {
-    const title = newID('delete');
-    const what = sequences ? pluralize(sequences.length, 'dead letter') : 'all dead letters';
-    const dialog = element(
-      'dialog',
-      {'aria-labelledby': title},
-      element(
-        'form',
-        {method: 'dialog'},
-        element('h2', {id: title}, `Delete ${what}?`),
-        element('p', {}, `${this.#of.service} will never handle ${sequences?.length === 1 ? 'this event' : 'these events'}.`),
-        element(
-          'div',
-          {className: 'buttons'},
-          element('button', {value: 'delete'}, 'Delete'),
-          button('Cancel', () => dialog.close(), {className: 'plain', autofocus: true}),
-        ),
-      ),
-    );
-    document.body.append(dialog);
-    return new Promise((resolve) => {
-      dialog.addEventListener('close', () => {
-        resolve(dialog.returnValue === 'delete');
-        dialog.remove();
-      });
-      dialog.showModal();
-    });
+  /** Asks whether to do it, with the number. */
+  #confirmed(action, letters) {
+    const count = letters ? letters.length : this.#more.hidden ? this.#rows.size : this.#count;
+    const what = `${letters || count === 1 ? '' : 'all '}${pluralize(count, 'dead letter', compactNumber)}`;
+    const services = [...new Set((letters || [this.#of]).map(({service}) => service))].sort();
+    const [who, gets] =
+      services.length === 1 ? [services[0], 'gets'] : [`${services.slice(0, -1).join(', ')} and ${services.at(-1)}`, 'get'];
+    return action === 'delete'
+      ? ask(
+          `Delete ${what}?`,
+          'Delete',
+          element('p', {}, `${who} will never handle ${letters?.length === 1 ? 'this event' : 'these events'}.`),
+        ).done
+      : ask(`Redeliver ${what}?`, 'Redeliver', element('p', {}, `Only ${who} ${gets} them again, with a full number of attempts.`)).done;
   }
 
   #say(text) {
@@ -260,12 +344,25 @@ export class DeadLetters {
   }
 }
 
-function outcome(action, {done, failed}) {
-  const said = `${done} ${action === 'delete' ? 'deleted' : 'redelivered'}.`;
-  return (failed || []).length === 0
-    ? said
-    : `${said} ${pluralize(failed.length, 'failure')}: ${failed
-        .slice(0, 5)
-        .map(({sequence, error}) => `${sequence}: ${error}`)
-        .join('; ')}`;
+/** The requests for these dead letters: the portal takes those of one service and event at a time. */
+function requestsFor(letters) {
+  const groups = Map.groupBy(letters, ({publisher, event, service}) => `${publisher} ${event} ${service}`);
+  return [...groups.values()].map((group) => {
+    const [{publisher, event, service}] = group;
+    return {publisher, event, service, sequences: group.map(({sequence}) => sequence)};
+  });
+}
+
+function outcomeText(action, outcomes) {
+  const done = outcomes.reduce((sum, one) => sum + one.done, 0);
+  const failed = outcomes.flatMap((one) => one.failed || []);
+  const {refused} = outcomes.at(-1);
+  const said = refused && done === 0 ? '' : `${done} ${action === 'delete' ? 'deleted' : 'redelivered'}.`;
+  const failures =
+    failed.length > 0 &&
+    `${pluralize(failed.length, 'failure')}: ${failed
+      .slice(0, 5)
+      .map(({sequence, error}) => `${sequence}: ${error}`)
+      .join('; ')}`;
+  return [said, failures, refused].filter(Boolean).join(' ');
 }

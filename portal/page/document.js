@@ -79,7 +79,8 @@ export function usedStill(description, used) {
 
 const named = new WeakMap(); // the names of the schemas to which a part of a document refers by itself
 
-function namesIn(part) {
+/** The names of the schemas to which a part of a document refers by itself. */
+export function namesIn(part) {
   if (!isObject(part)) {
     return [];
   }
@@ -117,10 +118,13 @@ function readOperation(description, key, method, operation) {
     key,
     method,
     signature,
+    name: nameOf(operation.operationId || '', host, port),
+    streams: streams(operation.responses),
     web: !signature.includes('('), // "GET /home": a handler, whose arguments are unknown
     description: operation.description || '',
     deprecated: operation.deprecated === true,
     secured: (operation.security || []).length > 0,
+    callers: operation['x-callers'] || [],
     parameters: (operation.parameters || []).filter(counts).map((parameter) => readParameter(description, parameter)),
     body: bodyOf(description, operation.requestBody),
     responses: Object.entries(operation.responses || {}).map((entry) => readResponse(description, entry)),
@@ -130,8 +134,18 @@ function readOperation(description, key, method, operation) {
       return fingerprint(description, operation);
     },
   };
-  entry.text = [host, method, path, signature, entry.description].join(' ').toLowerCase();
   return entry;
+}
+
+/** The name of an operation as its service gave it, "" for none. */
+function nameOf(id, host, port) {
+  const prefix = `${host}_${port || '443'}_`;
+  return id.startsWith(prefix) ? id.slice(prefix.length) : id;
+}
+
+/** Whether an operation answers with a stream of elements. */
+function streams(responses = {}) {
+  return Object.entries(responses).some(([status, {content}]) => status.startsWith('2') && Boolean(content?.['application/x-ndjson']));
 }
 
 /** OpenAPI ignores parameters for these headers; and a page cannot send cookies that it does not have. */
@@ -176,16 +190,34 @@ function contents(description, holder) {
   }));
 }
 
-/** Returns a schema that resolves references: {name, schema, follow}. */
+/** Returns a schema that resolves references: {name, component, schema, follow}; name and component are "" for one without. */
 export function resolve(description, schema) {
   const follow = (next) => resolve(description, next);
   const reference = schema?.$ref || (schema?.allOf?.length === 1 && schema.allOf[0].$ref);
   if (!reference) {
-    return {name: '', schema: schema || {}, follow};
+    return {name: '', component: '', schema: schema || {}, follow};
   }
   const component = reference.replace('#/components/schemas/', '');
   const name = component.replace(/^[^_]*_(?:\d+_)?/, ''); // without the host and the port
-  return {name, schema: description.components?.schemas?.[component] || {}, follow};
+  return {name, component, schema: description.components?.schemas?.[component] || {}, follow};
+}
+
+/** The type that a component is: {id, host, name}; a port other than 443 is part of the name. */
+export function typeID(component) {
+  const [, host, rest] = component.match(/^([^_]*)_(.*)$/) || ['', '', component];
+  const name = rest.replace(/^443_/, '');
+  return {id: `${host}/${name}`, host, name};
+}
+
+/** The types of a document, by id: {id, host, name, isType, schema, text}; text changes with the schema. */
+export function readTypes(description) {
+  const types = new Map();
+  for (const [component, schema] of Object.entries(description.components?.schemas || {})) {
+    const {id, host, name} = typeID(component);
+    const resolved = resolve(description, {$ref: `#/components/schemas/${component}`});
+    types.set(id, {id, host, name, isType: true, schema: resolved, text: write(schema)});
+  }
+  return types;
 }
 
 /** A text that changes if the operation, or a schema that it uses, changes. */

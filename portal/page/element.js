@@ -59,7 +59,7 @@ export function newID(prefix) {
   return `${prefix}-${++ids}`;
 }
 
-/** "1 service", "7 services". */
-export function pluralize(number, noun) {
-  return `${number} ${noun}${number === 1 ? '' : 's'}`;
+/** "1 service", "7 services"; text writes the number. */
+export function pluralize(number, noun, text = String) {
+  return `${text(number)} ${noun}${number === 1 ? '' : 's'}`;
 }

@@ -11,8 +11,7 @@ const converted = new WeakMap(); // schemas by those of which they were made
  * @returns {Object[]} events, sorted by publisher and name
  */
 export function readEvents(description) {
-  const schemas = Object.entries(description.components?.schemas || {}).map(([name, schema]) => [name, convert(schema)]);
-  const components = {schemas: Object.fromEntries(schemas)};
+  const {components} = withConverted(description);
   const operations = new Map();
   for (const operation of Object.values(description.operations || {})) {
     const id = channelOf(operation.channel.$ref);
@@ -25,6 +24,12 @@ export function readEvents(description) {
   return Object.entries(description.channels || {})
     .map(([id, channel]) => readChannel({components}, id, channel, operations.get(id) || []))
     .sort((a, b) => order(a.publisher, b.publisher) || order(a.name, b.name));
+}
+
+/** The schemas of a document in the notation of OpenAPI 3.0: {components}. */
+export function withConverted(description) {
+  const schemas = Object.entries(description.components?.schemas || {}).map(([name, schema]) => [name, convert(schema)]);
+  return {components: {schemas: Object.fromEntries(schemas)}};
 }
 
 function convert(schema) {
@@ -80,7 +85,6 @@ function readEvent(description, id, channel, operations) {
       return fingerprint(description, [channel, operations]);
     },
   };
-  entry.text = ['event', id, entry.signature, entry.description].join(' ').toLowerCase();
   return entry;
 }
 

@@ -1,4 +1,4 @@
-import {element} from './element.js';
+import {element, pluralize} from './element.js';
 import {compactNumber} from './mapdata.js';
 
 // Figures of stored events, in words.
@@ -19,7 +19,7 @@ export function spanText(seconds) {
     [1, 'second'],
   ].find(([unit]) => seconds >= unit) || [1, 'second'];
   const count = Math.floor(seconds / length);
-  return `${count} ${name}${count === 1 ? '' : 's'}`;
+  return pluralize(count, name);
 }
 
 /** A moment, with how long ago that is at the given time; "never" for none. */
@@ -39,8 +39,8 @@ export function momentView(moment, now) {
 export function logView({log, stored, rate}, now) {
   return definitions(
     [
-      ['Stored', `${compactNumber(stored)} of this event, ${rateOf(rate)} recently`],
-      ['Whole log', `${compactNumber(log.events)} event${log.events === 1 ? '' : 's'}, ${sizeText(log)}`],
+      ['Stored', `${compactNumber(stored)} of this event, ${rate === null ? rateOf(rate) : `${rateOf(rate)} recently`}`],
+      ['Whole log', `${pluralize(log.events, 'event', compactNumber)}, ${sizeText(log)}`],
       ['Kept', log.maxAge > 0 ? `for ${spanText(log.maxAge)} at most` : 'without an age limit'],
       log.bytes !== null && ['Oldest', momentView(log.first, now)],
       log.bytes !== null && ['Newest', momentView(log.last, now)],
@@ -94,8 +94,11 @@ export function cutOffView(cutOff) {
   );
 }
 
-/** A rate per second, for people who read: "0.2 per second". */
+/** A rate per second, for people who read: "0.2 per second"; null is one that is not known yet. */
 export function rateOf(rate) {
+  if (rate === null) {
+    return 'not measured yet';
+  }
   return rate > 0 && rate < 0.1 ? 'less than 0.1 per second' : `${Number(rate.toFixed(rate < 10 ? 1 : 0))} per second`;
 }
 

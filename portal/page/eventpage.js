@@ -2,13 +2,14 @@ import {copyButton} from './buttons.js';
 import {element, redraw} from './element.js';
 import {logView, rateOf} from './eventfigures.js';
 import {compactNumber} from './mapdata.js';
+import {Messages} from './messages.js';
 import {exampleView} from './operation.js';
 import {PublishForm} from './publishform.js';
 import {eventHash, serviceHash} from './route.js';
 import {example, isNothing, schemaView} from './schema.js';
 
 /** Why the caller may not do what only operators may. */
-export const notOperator = 'Only operators may do this; the option portal.WithEventOperators of the portal says who they are.';
+export const notOperator = 'Only operators may do this; the option portal.WithOperators of the portal says who they are.';
 
 /** The page of an event: what it is, who publishes and subscribes to it, and the form that publishes it. */
 export class EventPage {
@@ -17,9 +18,11 @@ export class EventPage {
   #form;
   #log = element('section', {'aria-label': 'Log'});
   #subscribers = element('section', {'aria-label': 'Subscribers'});
+  #messages;
   #live = null; // the latest figures
 
   constructor(event, caller) {
+    this.#messages = new Messages(event, caller);
     this.#form = new PublishForm(event, caller);
     this.update(event);
   }
@@ -39,7 +42,11 @@ export class EventPage {
     }
     this.#event = event;
     this.#form.update(event);
-    redraw(this.node, ...[crumbs(event), ...aboutView(event), this.#log, this.#subscribers, payloadView(event)].filter(Boolean));
+    this.#messages.update(event);
+    redraw(
+      this.node,
+      ...[crumbs(event), ...aboutView(event), this.#log, this.#subscribers, this.#messages.node, payloadView(event)].filter(Boolean),
+    );
     this.#draw();
   }
 
@@ -47,12 +54,18 @@ export class EventPage {
   apply(live) {
     this.#live = live;
     this.#draw();
+    const durable = subscribersOf(this.#event, live).filter(({figures}) => figures);
+    this.#messages.apply(
+      live.operator,
+      durable.map(({service}) => service),
+    );
   }
 
   /** Removes what was for another caller. */
   forget() {
     this.#live = null;
     this.#form.forget();
+    this.#messages.forget();
     this.#draw();
   }
 
@@ -72,7 +85,7 @@ export function crumbs(event, subscriber = '') {
     element('a', {href: '#/', className: 'back'}, 'Services'),
     element('a', {href: serviceHash(event.publisher)}, event.publisher),
     subscriber && element('a', {href: eventHash(event)}, event.name),
-    copyButton(link, 'Copy the link to this page', 'Copy link'),
+    copyButton(link, 'Copy link to this page', 'Copy link'),
   );
 }
 
@@ -144,7 +157,7 @@ function storedView({publisher, name, durable}, live) {
     const why = [live.unavailable, ...live.leftOut.filter((line) => line.startsWith(`The log of ${publisher} `))].filter(Boolean);
     return [element('p', {className: 'notice'}, why.join(' ') || 'There is no log yet.')];
   }
-  const {stored = 0, rate = 0} = of.events.find(({event}) => event === name) || {};
+  const {stored = 0, rate = null} = of.events.find(({event}) => event === name) || {};
   return [logView({log: of.log, stored, rate}, live.taken)];
 }
 

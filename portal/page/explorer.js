@@ -1,8 +1,10 @@
+import {Charts} from './charts.js';
 import {element, pluralize, redraw} from './element.js';
 import {EventPages} from './eventpages.js';
 import {List} from './list.js';
 import {operationView, serviceView} from './operation.js';
 import {RequestForm} from './requestform.js';
+import {readRoute} from './route.js';
 import {emptyView, failedView, gone, loadingView, refusedView, startView, unknownView} from './states.js';
 
 const mostForms = 40; // forms that keep what was typed
@@ -13,20 +15,25 @@ const mostForms = 40; // forms that keep what was typed
 export class Explorer {
   node;
   title = '';
-  #list = new List();
+  #list = new List(() => this.#enter());
   #middle = element('div', {className: 'middle', id: 'middle', tabIndex: -1});
   #right = element('div', {className: 'right'});
   #caller;
   #state;
   #route = {};
+  #filled = null; // the route whose values were filled in
+  #sends = ''; // the address whose operation is called when it is shown
+  #entering = false; // whether the heading of the next route gets the focus
   #shown = ''; // what the middle shows, so that it is rebuilt only if it has changed
   #last = null; // the operation or the event shown
   #forms = new Map(); // by operation id, the latest last
+  #charts; // of the service shown
   #events;
 
   /** @param {Object} actions offered by states: {again, changeToken, dropToken}, and entitle, for a changed title */
   constructor(caller, bus, actions) {
     this.#caller = caller;
+    this.#charts = new Charts(caller);
     this.#events = new EventPages(caller);
     this.#state = bus.state;
     this.actions = actions;
@@ -42,19 +49,40 @@ export class Explorer {
   /** Shows a route of the page. */
   show(route) {
     const moved = JSON.stringify(route) !== JSON.stringify(this.#route);
-    this.#route = route;
+    if (moved) {
+      this.#route = route;
+    }
+    if (this.#sends !== location.hash) {
+      this.#sends = '';
+    }
     this.node.dataset.pane = route.host ? 'detail' : 'list';
     this.#list.show(route);
     this.#draw();
     if (moved && route.host) {
       this.#middle.scrollTop = 0;
       window.scrollTo(0, 0);
-      if (this.#list.node.offsetParent === null) {
-        // on a phone the operation has replaced the list
+      if (this.#entering || this.#list.node.offsetParent === null) {
+        // from the search, or on a phone, where the operation has replaced the list
+        this.#entering = false;
         this.#middle.querySelector('h2')?.focus({preventScroll: true});
       }
     }
     this.#list.reveal(); // last, as what scrolls the page moves the list as well
+  }
+
+  /** Moves the focus from the search to the heading of what the address names: at once, or when it is shown. */
+  #enter() {
+    this.#entering = JSON.stringify(readRoute(location.hash)) !== JSON.stringify(this.#route);
+    if (!this.#entering) {
+      (this.#middle.querySelector('#operation-title') || this.#middle).focus({preventScroll: true});
+    }
+  }
+
+  /** Opens an operation with values, and calls it. */
+  send(hash) {
+    this.#sends = hash;
+    this.#filled = null;
+    location.hash = hash;
   }
 
   /** Whether the search is on the screen: on a phone an operation replaces it. */
@@ -70,14 +98,14 @@ export class Explorer {
     const before = this.#state;
     this.#state = state;
     if (before.services !== state.services || before.phase !== state.phase) {
-      this.#list.update(state.services, state.leftOut);
+      this.#list.update(state);
     }
     this.#draw();
   }
 
   #draw() {
     const {phase, services, operations} = this.#state;
-    const {host, method, port, path, event} = this.#route;
+    const {view, host, method, port, path, event} = this.#route;
     if (phase !== 'ready' || this.#awaitsEvents()) {
       this.#showState(phase === 'ready' ? 'loading' : phase);
       return;
@@ -92,15 +120,17 @@ export class Explorer {
       this.#showOperation(operation);
     } else if (method && this.#last?.key === `/${host}:${port}${path}` && this.#last.method === method) {
       this.#showGone();
-    } else if (method || (host && !service)) {
-      this.#put('unknown', this.#route, () => unknownView(this.#route, this.#caller));
+    } else if (view || method || (host && !service)) {
+      this.#showUnknown();
+      return;
     } else if (service) {
       const instances = this.#state.instances[host] || [];
       this.#put(
         'service',
         [[...service.operations, ...service.events, ...service.subscriptions].map((one) => one.fingerprint), instances],
-        () => serviceView(service, instances),
+        () => serviceView(service, instances, this.#charts.node),
       );
+      this.#charts.show(host);
     } else if (services.length === 0) {
       this.#put('empty', this.#state.leftOut, () => emptyView(this.#state, this.#caller));
     } else {
@@ -129,10 +159,17 @@ export class Explorer {
     this.#put(phase, this.#state.error?.message || '', views[phase]);
   }
 
+  #showUnknown() {
+    this.#put('unknown', this.#route, () => unknownView(this.#route, this.#caller));
+    this.title = 'Not on the bus';
+    this.actions.entitle(this);
+  }
+
   /** Shows a view without an operation in the middle, unless it is there already. */
   #put(kind, about, make) {
     const wanted = JSON.stringify([kind, this.#route.host, about]);
     this.#last = null;
+    this.#sends = this.#state.phase === 'ready' ? '' : this.#sends;
     this.#right.replaceChildren();
     if (this.#shown !== wanted) {
       this.#shown = wanted;
@@ -146,13 +183,21 @@ export class Explorer {
       const same = this.#last?.id === operation.id;
       const focused = same && this.#middle.contains(document.activeElement);
       this.#shown = wanted;
-      this.#middle.replaceChildren(operationView(operation));
+      this.#middle.replaceChildren(operationView(operation, () => this.#forms.get(operation.id).values));
       if (focused) {
         this.#middle.querySelector('h2').focus({preventScroll: true});
       }
     }
     this.#last = operation;
     const form = this.#formOf(operation);
+    if (this.#route.query && this.#filled !== this.#route) {
+      this.#filled = this.#route; // once, so that what is typed after that stays
+      form.fill(this.#route.query);
+    }
+    if (this.#sends === location.hash) {
+      this.#sends = '';
+      form.submit();
+    }
     if (this.#right.firstChild !== form.node) {
       this.#right.replaceChildren(form.node);
     }
@@ -166,7 +211,8 @@ export class Explorer {
     } else if (this.#last?.event === `${host}/${name}`) {
       this.#showGone();
     } else {
-      this.#put('unknown', this.#route, () => unknownView(this.#route, this.#caller));
+      this.#showUnknown();
+      return;
     }
     this.title = event ? this.#events.of(event, subscriber).title : `${name} of ${host}`;
     this.actions.entitle(this);

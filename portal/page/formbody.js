@@ -27,12 +27,12 @@ export class FormBody {
 
   /** The entries of a form with files, [[name, string or File]]; undefined for one that is sent as text. */
   get form() {
-    return this.#type === multipart ? this.#entries : undefined;
+    return this.#type === multipart ? this.entries : undefined;
   }
 
   /** The body of a form that is sent as text. */
   get text() {
-    return this.form ? undefined : String(new URLSearchParams(this.#entries));
+    return this.form ? undefined : String(new URLSearchParams(this.entries));
   }
 
   get type() {
@@ -48,12 +48,21 @@ export class FormBody {
     }
   }
 
+  /** Fills in entries, [[name, text]]; files cannot be. */
+  fill({pairs}) {
+    for (const [name, field] of this.#fields) {
+      const values = pairs.filter(([one]) => one === name).map(([, value]) => value);
+      field.take({values: () => values});
+    }
+  }
+
   /** Shows the error of a field; returns false if the form has none of that name. */
   mark([first, ...rest], detail) {
     return Boolean(this.#fields.get(first)?.mark(rest, detail));
   }
 
-  get #entries() {
+  /** The entries of the form, [[name, string or File]]. */
+  get entries() {
     return [...this.#fields].flatMap(([name, field]) => field.values().map((value) => [name, value]));
   }
 }

@@ -73,16 +73,32 @@ export function isJSON(text) {
 // JSON as a tree whose numbers keep their digits, unlike what JSON.parse makes of them: {kind: 'object', members:
 // [[name, tree]]}, {kind: 'array', items: [tree]}, {kind: 'string', value}, {kind: 'word', text}.
 
+const deepest = 1000; // levels of a tree, all of which have room on the stack of a browser
+
 /**
  * Reads JSON.
- * @returns {Object|null} null if the text is not JSON
+ * @returns {Object|null} null if the text is not JSON, or is nested too deep
  */
 export function parseTree(text) {
   if (!isJSON(text)) {
     return null;
   }
   const left = tokens(text).reverse();
-  return take(left);
+  return isDeep(left) ? null : take(left);
+}
+
+/** Why parseTree returns null: "is no JSON". */
+export function whyNoTree(text) {
+  return isJSON(text) ? `is nested too deep: the limit is ${deepest} levels` : 'is no JSON';
+}
+
+/** Whether the tokens, the last one first, are nested deeper than a tree. */
+function isDeep(left) {
+  let depth = 0;
+  return left.some((one) => {
+    depth += one === '}' || one === ']' ? 1 : one === '{' || one === '[' ? -1 : 0;
+    return depth > deepest;
+  });
 }
 
 function take(left) {

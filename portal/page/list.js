@@ -1,6 +1,7 @@
 import {arrange, button, element, pluralize} from './element.js';
 import {moveFocus} from './keys.js';
-import {eventHash, operationHash, pathView, serviceHash} from './route.js';
+import {eventHash, operationHash, pathView, serviceHash, viewHash} from './route.js';
+import {search} from './search.js';
 import {leftOutTitle} from './states.js';
 
 const alwaysOpen = 60; // operations and events; on a larger bus services are collapsed at first
@@ -27,13 +28,18 @@ export class List {
   #leftOut = element('a', {className: 'left-out', href: '#/', hidden: true});
   #list = element('ul', {id: 'services', className: 'services'});
   #services = [];
-  #rows = new Map(); // by host: {row, open, count, parts}
+  #allTypes = () => new Map(); // of the bus, by id
+  #rows = new Map(); // by host: {row, open, count, hits}
   #all = false; // whether the user wants all that is found
   #open = new Map(); // what the user has expanded or collapsed, by host
   #current = {}; // the route
   #marked = null; // its link
 
-  constructor() {
+  #leave; // moves the focus to what is shown
+
+  /** @param {function()} leave moves the focus from the search to what is shown */
+  constructor(leave) {
+    this.#leave = leave;
     this.#search.addEventListener('input', () => {
       this.#all = false;
       this.#draw();
@@ -60,8 +66,9 @@ export class List {
   }
 
   /** Shows the services on the bus, and keeps what is expanded, searched, focused and scrolled to. */
-  update(services, leftOut) {
+  update({services, leftOut, types}) {
     this.#services = services;
+    this.#allTypes = types;
     this.#list.classList.toggle('long', services.length > longList);
     const hosts = new Set(services.map(({host}) => host));
     this.#rows = new Map([...this.#rows].filter(([host]) => hosts.has(host)));
@@ -152,25 +159,34 @@ export class List {
     this.#count.textContent = total ? `${pluralize(this.#services.length, 'service')}, ${countText(all)}` : '';
     return this.#services.map((service) => {
       const open = this.#open.get(service.host) ?? total <= alwaysOpen;
-      return this.#serviceRow(service, open, open ? partsOf(service) : []);
+      return this.#serviceRow(service, open, open ? partsOf(service).map((part) => ({part, matched: ''})) : []);
     });
   }
 
   #foundRows(words) {
     const most = this.#all ? Infinity : mostFound;
-    const found = [];
-    let hosts = 0;
-    const rows = [];
-    for (const service of this.#services) {
-      const hits = partsOf(service).filter(({text}) => words.every((word) => text.includes(word)));
-      if (hits.length > 0 && found.length < most) {
-        rows.push(this.#serviceRow(service, true, hits.slice(0, most - found.length)));
-      }
-      found.push(...hits);
-      hosts += hits.length > 0 ? 1 : 0;
+    const {hits: found, similar} = search([...this.#services.flatMap(partsOf), ...this.#types()], words);
+    const hosts = new Map();
+    for (const hit of found) {
+      const host = hostOf(hit.part);
+      hosts.set(host, [...(hosts.get(host) || []), hit]);
     }
+    const best = (host) => Math.min(...hosts.get(host).map(({rank}) => rank));
+    const ranked = this.#services.filter(({host}) => hosts.has(host)).sort((a, b) => best(a.host) - best(b.host));
+    const rows = [];
+    let shown = 0;
+    for (const service of ranked) {
+      const hits = hosts.get(service.host).sort((a, b) => a.rank - b.rank);
+      if (shown < most) {
+        rows.push(this.#serviceRow(service, true, hits.slice(0, most - shown)));
+      }
+      shown += hits.length;
+    }
+    const parts = found.map(({part}) => part);
     this.#count.textContent =
-      found.length === 0 ? 'Nothing found. Try fewer words.' : `${countText(found)} of ${pluralize(hosts, 'service')} found`;
+      found.length === 0
+        ? 'Nothing found. Try fewer words.'
+        : `${countText(parts)} of ${pluralize(hosts.size, 'service')} found${similar ? ', by similar words' : ''}`;
     if (found.length > most) {
       rows.push(
         element(
@@ -192,24 +208,31 @@ export class List {
     this.#list.querySelectorAll('a')[shown]?.focus();
   }
 
-  #serviceRow(service, open, parts) {
+  /** The types that the search finds: not those of arguments and results as a whole, nor those that all services have. */
+  #types() {
+    const everywhere = ['Problem', 'ArgumentError'];
+    return [...this.#allTypes().values()].filter(({name}) => !/_(in|out)$/.test(name) && !everywhere.includes(name));
+  }
+
+  /** hits are {part, matched}. */
+  #serviceRow(service, open, hits) {
     const {host} = service;
     const count = partsOf(service).length;
     const known = this.#rows.get(host);
     if (
       known?.open === open &&
       known.count === count &&
-      known.parts.length === parts.length &&
-      known.parts.every((one, at) => one === parts[at])
+      known.hits.length === hits.length &&
+      known.hits.every(({part, matched}, at) => part === hits[at].part && matched === hits[at].matched)
     ) {
       return known.row;
     }
-    const row = this.#newServiceRow(host, open, parts, count);
-    this.#rows.set(host, {row, open, count, parts});
+    const row = this.#newServiceRow(host, open, hits, count);
+    this.#rows.set(host, {row, open, count, hits});
     return row;
   }
 
-  #newServiceRow(host, open, parts, count) {
+  #newServiceRow(host, open, hits, count) {
     const toggle = button('', () => this.#toggle(host, !open), {
       className: 'toggle',
       tabIndex: -1,
@@ -225,13 +248,31 @@ export class List {
     );
     link.dataset.at = link.dataset.host = host;
     const row = element('li', {className: 'service'}, element('div', {className: 'service-row'}, toggle, link));
-    row.style.setProperty('--lines', 1 + parts.length);
-    if (parts.length > 0) {
-      row.append(
-        element('ul', {'aria-label': host}, ...parts.map((part) => (part.publisher ? this.#eventRow(part) : this.#operationRow(part)))),
-      );
+    row.style.setProperty('--lines', 1 + hits.length);
+    if (hits.length > 0) {
+      row.append(element('ul', {'aria-label': host}, ...hits.map(({part, matched}) => this.#partRow(part, matched))));
     }
     return row;
+  }
+
+  #partRow(part, matched) {
+    const row = part.isType ? this.#typeRow(part) : part.publisher ? this.#eventRow(part) : this.#operationRow(part);
+    if (matched) {
+      row.firstChild.append(element('span', {className: 'quiet matched'}, matched));
+    }
+    return row;
+  }
+
+  #typeRow({host, name, id}) {
+    const link = element(
+      'a',
+      {href: viewHash('types', host, name), tabIndex: -1},
+      element('span', {className: 'method'}, 'TYPE'),
+      element('span', {className: 'path'}, name),
+    );
+    link.dataset.at = `type ${id}`;
+    link.dataset.host = host;
+    return element('li', {}, link);
   }
 
   #operationRow(operation) {
@@ -273,8 +314,9 @@ export class List {
         first?.focus();
         break;
       case 'Enter':
-        if (this.#search.value) {
-          first?.click();
+        if (this.#search.value && first) {
+          first.click();
+          this.#leave();
         }
         break;
       case 'Escape':
@@ -311,7 +353,7 @@ export class List {
       this.#draw();
       this.reveal();
     } else {
-      this.#search.blur();
+      this.#leave();
     }
   }
 }
@@ -321,11 +363,20 @@ function partsOf({operations, events}) {
   return [...operations, ...events];
 }
 
+function hostOf({host, publisher}) {
+  return host || publisher;
+}
+
 /** "2 operations, 1 event". */
 function countText(parts) {
   const events = parts.filter(({publisher}) => publisher).length;
-  const operations = parts.length - events;
-  return [(operations > 0 || events === 0) && pluralize(operations, 'operation'), events > 0 && pluralize(events, 'event')]
+  const types = parts.filter(({isType}) => isType).length;
+  const operations = parts.length - events - types;
+  return [
+    (operations > 0 || events + types === 0) && pluralize(operations, 'operation'),
+    events > 0 && pluralize(events, 'event'),
+    types > 0 && pluralize(types, 'type'),
+  ]
     .filter(Boolean)
     .join(', ');
 }

@@ -2,16 +2,24 @@ import {Banner} from './banner.js';
 import {Bus} from './bus.js';
 import {Caller, TokenPanel} from './caller.js';
 import {Compare} from './compare.js';
+import {DeadLetterView} from './deadletterview.js';
 import {Explorer} from './explorer.js';
+import {History} from './history.js';
 import {onKey} from './keys.js';
+import {LiveView} from './live.js';
+import {Login} from './login.js';
 import {MapView} from './map.js';
+import {Notices} from './notices.js';
 import {readRoute} from './route.js';
+import {TraceView} from './tracepage.js';
+import {TypeView} from './types.js';
 
 const caller = new Caller('token');
 const other = new Caller('token-b'); // the caller for comparison
 const bus = new Bus(caller);
 const otherBus = new Bus(other);
-const panel = new TokenPanel(caller, bus);
+const login = new Login(caller);
+const panel = new TokenPanel(caller, bus, login);
 const actions = {
   again: () => bus.poll(),
   changeToken: () => panel.open(),
@@ -27,6 +35,11 @@ const views = new Map([
   ['', explorer],
   ['map', map],
   ['compare', compare],
+  ['types', new TypeView(bus, actions)],
+  ['live', new LiveView(caller, actions)],
+  ['deadletters', new DeadLetterView(caller)],
+  ['trace', new TraceView(caller, bus, actions)],
+  ['history', new History((hash) => explorer.send(hash))],
 ]);
 
 const main = document.getElementById('main');
@@ -57,7 +70,7 @@ function navigate() {
 
 document.querySelector('.who').append(panel.button);
 document.body.append(panel.dialog);
-main.before(new Banner(caller, bus, actions).node);
+main.before(new Banner(caller, bus, actions).node, new Notices(caller).node);
 document.querySelector('.skip').addEventListener('click', (event) => {
   event.preventDefault(); // the address is that of the view
   (document.getElementById('operation-title') || main).focus();
@@ -70,5 +83,14 @@ onKey('/', () => {
   }
   explorer.focusSearch();
 });
-bus.wake();
-navigate();
+login.complete().then(
+  () => {
+    bus.wake();
+    navigate();
+  },
+  (error) => {
+    bus.wake();
+    navigate();
+    panel.fail(error);
+  },
+);

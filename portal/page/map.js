@@ -1,10 +1,13 @@
-import {element, redraw} from './element.js';
+import {element, pluralize, redraw} from './element.js';
+import {countedInstances, instancesText} from './instances.js';
 import {compactNumber, durationText, rateText, readLive} from './mapdata.js';
 import {flowView, withFlows} from './mapevents.js';
-import {MapGraph} from './mapgraph.js';
+import {MapGraph, shapeView} from './mapgraph.js';
+import {Departures, failingShare, healthOf} from './maphealth.js';
 import {leftOutText, Selection} from './mapselection.js';
 import {callsTable, flowsTable, servicesTable} from './maptable.js';
 import {Poller} from './poller.js';
+import {operationHash, serviceHash, viewHash} from './route.js';
 import {foldedList} from './states.js';
 
 // The map of the services: which run, who calls whom, how often and how fast, and where events go. It polls the portal
@@ -35,13 +38,16 @@ export class MapView {
   #services = servicesTable((key, pin) => this.#choose(key, pin));
   #leftOut = element('p', {className: 'map-left-out quiet'});
   #selection = new Selection();
+  #pane = element('div', {className: 'map-pane'}, this.#leftOut, this.#graph.node);
   #part = {words: '', selection: null}; // the same for a filtered picture
   #body;
   #live = null; // the latest response
   #events = null; // the latest of events.json
   #shown = {nodes: [], edges: [], flows: []}; // the part of it that passes the filter
-  #pinned = '';
+  #departures = new Departures();
+  #pinned = ''; // as the address says
   #pointed = '';
+  #held = false; // whether a pointer is down in the figures
   #lostSince = null;
 
   constructor(caller, bus) {
@@ -58,11 +64,19 @@ export class MapView {
       miss: () => {}, // the figures of calls are missed as well, which the map says
     });
     caller.onChange(() => this.#reset());
+    this.#figures.addEventListener('pointerdown', () => {
+      this.#held = true;
+    });
+    for (const ends of ['pointerup', 'pointercancel']) {
+      addEventListener(ends, () => {
+        this.#held = false;
+      });
+    }
     const again = element('button', {type: 'button', className: 'map-again', onclick: () => this.#rearrange()}, 'Rearrange');
     this.#body = element(
       'div',
       {className: 'map-body', hidden: true},
-      element('div', {}, this.#leftOut, this.#graph.node),
+      this.#pane,
       element('div', {className: 'map-tables'}, this.#calls.node, this.#flows.node, this.#services.node),
     );
     this.node = element(
@@ -76,23 +90,24 @@ export class MapView {
         again,
         this.#state,
       ),
-      this.#notices,
-      this.#body,
-      legend(),
+      element('div', {className: 'map-scrolled'}, this.#notices, this.#body, legend()),
       this.#figures,
     );
     this.#showState('Asking the bus …');
   }
 
-  /** Polls as long as the node is part of the page. */
-  show() {
+  /** Shows what the route names, a service or a line, and polls as long as the node is part of the page. */
+  show({parts = []}) {
+    this.#pinned = parts.join(' ');
+    this.#mark();
     this.#poller.wake();
     this.#eventPoller.wake();
   }
 
   /** Discards what was seen, because the caller has changed. */
   #reset() {
-    [this.#live, this.#events, this.#lostSince, this.#pinned, this.#pointed] = [null, null, null, '', ''];
+    [this.#live, this.#events, this.#lostSince, this.#pointed] = [null, null, null, ''];
+    this.#departures.clear();
     this.#draw();
     this.#showState('Asking the bus …');
     this.#poller.reset();
@@ -143,7 +158,7 @@ export class MapView {
   }
 
   #draw() {
-    const live = this.#live ? withFlows(this.#live, this.#bus.state.events.values(), this.#events) : {nodes: [], edges: [], flows: []};
+    const live = this.#live ? this.#all() : {nodes: [], edges: [], flows: []};
     const words = this.#filter.value.toLowerCase().split(/\s+/).filter(Boolean);
     this.#shown = filtered(live, words);
     this.#body.hidden = live.nodes.length === 0;
@@ -152,12 +167,20 @@ export class MapView {
     const {nodes, edges, flows} = this.#shown;
     this.#showNotices();
     this.#drawPicture(words);
-    this.#body.classList.toggle('wide', this.#graph.wide);
+    this.#pane.style.flexBasis = `${this.#graph.neededWidth}px`;
     this.#calls.show(edges);
     this.#flows.show(flows);
     this.#flows.node.hidden = flows.length === 0;
     this.#services.show(nodes.filter(({kind}) => kind === 'service'));
     this.#mark();
+  }
+
+  /** All that runs, with the instances that the rest of the page counts. */
+  #all() {
+    const {events, instances} = this.#bus.state;
+    const all = withFlows(this.#live, events.values(), this.#events);
+    const nodes = all.nodes.map((node) => ({...node, instances: countedInstances(node, instances)}));
+    return {...all, nodes: this.#departures.with(nodes)};
   }
 
   #drawPicture(words) {
@@ -195,10 +218,10 @@ export class MapView {
   }
 
   #choose(key, pin) {
-    if (pin) {
-      this.#pinned = this.#pinned === key ? '' : key;
-    }
     this.#pointed = key;
+    if (pin) {
+      location.hash = this.#pinned === key ? viewHash('map') : viewHash('map', ...key.split(' ')); // and show follows
+    }
     this.#mark();
   }
 
@@ -207,7 +230,11 @@ export class MapView {
     for (const each of [this.#graph, this.#calls, this.#flows, this.#services]) {
       each.mark(chosen, this.#pinned);
     }
-    redraw(this.#figures, ...figuresOf(this.#shown, chosen));
+    if (this.#held) {
+      return; // a link would be gone before it is clicked
+    }
+    const missing = !this.#pointed && this.#pinned !== '' && this.#filter.value === '' && this.#bus.state.complete;
+    redraw(this.#figures, ...figuresOf(this.#shown, chosen, this.#bus.state, missing));
   }
 }
 
@@ -224,7 +251,7 @@ function filtered({nodes, edges, flows}, words) {
   return {nodes: nodes.filter(({name}) => matches(name, words) || names.has(name)), edges: calls, flows: events};
 }
 
-function figuresOf({nodes, edges, flows}, chosen) {
+function figuresOf({nodes, edges, flows}, chosen, state, missing) {
   const flow = flows.find(({key}) => key === chosen);
   if (flow) {
     return flowView(flow);
@@ -233,35 +260,68 @@ function figuresOf({nodes, edges, flows}, chosen) {
   const node = nodes.find(({name}) => name === chosen);
   if (edge) {
     return [
-      element('p', {}, element('strong', {}, `${edge.from} → ${edge.to}`)),
+      element('p', {}, element('strong', {}, serviceLink(edge.from, state), ' → ', serviceLink(edge.to, state))),
       element('p', {}, sentence(edge.figures)),
-      list(edge.operations.map((operation) => `${operation.name} ${operation.path}: ${sentence(operation)}`)),
+      list(edge.operations.map((operation) => [operationLink(edge.to, operation, state), `: ${sentence(operation)}`])),
     ];
   }
   if (node) {
     return [
-      element('p', {}, element('strong', {}, node.name), node.ports.length > 0 ? ` on port ${node.ports.join(', ')}` : ''),
+      element(
+        'p',
+        {},
+        element('strong', {}, serviceLink(node.name, state)),
+        node.ports.length > 0 ? ` on port ${node.ports.join(', ')}` : '',
+      ),
+      healthOf(node).text && element('p', {className: 'failed'}, healthOf(node).text),
       node.figures ? element('p', {}, sentence(node.figures)) : '',
       list(
         node.instances.map(
-          ({id, version, started}) =>
-            `${id}${version ? `, version ${version}` : ''}${started ? `, since ${new Date(started).toLocaleString()}` : ''}`,
+          ({id, version, started, notReady}) =>
+            `${id}${notReady ? ', not ready' : ''}${version ? `, version ${version}` : ''}${started ? `, since ${new Date(started).toLocaleString()}` : ''}`,
         ),
       ),
     ].filter(Boolean);
   }
+  if (missing) {
+    const [from, to] = chosen.split(' ');
+    return [
+      element(
+        'p',
+        {role: 'status'},
+        ...(to
+          ? ['Nothing goes from ', element('code', {}, from), ' to ', element('code', {}, to)]
+          : [element('code', {}, from), ' is not on the bus']),
+        ', or you may not see it.',
+      ),
+      element('p', {}, element('a', {href: '#/map'}, 'The whole map')),
+    ];
+  }
   const services = nodes.filter(({kind}) => kind === 'service');
-  const instances = services.reduce((sum, each) => sum + each.instances.length, 0);
+  const others = nodes.filter(({kind}) => kind === 'events').length; // their instances are not known
   const sum = (name) => edges.reduce((total, {figures}) => total + figures.recent[name], 0);
   return [
-    element('p', {}, element('strong', {}, `${count(services.length, 'service')}, ${count(instances, 'instance')}`)),
+    element(
+      'p',
+      {},
+      element('strong', {}, `${pluralize(services.length, 'service')}, ${instancesText(services.flatMap(({instances}) => instances))}`),
+      others > 0 && `; ${pluralize(others, 'more service')} with events only`,
+    ),
     element('p', {}, `${rateText(sum('rate'))} calls, ${rateText(sum('refusedRate'))} refused, ${rateText(sum('failedRate'))} failed`),
     element('p', {className: 'quiet'}, 'Point at a service or at a row for its figures; click to keep them here.'),
   ];
 }
 
-function count(number, noun) {
-  return `${number} ${noun}${number === 1 ? '' : 's'}`;
+/** A host, as a link to its page if it has one. */
+function serviceLink(host, {services}) {
+  return services.some((one) => one.host === host) ? element('a', {href: serviceHash(host)}, host) : host;
+}
+
+/** An operation of a line, as a link to its page if the document has it. */
+function operationLink(host, {name, path, port}, {operations}) {
+  const found = [...operations.values()].find((one) => one.host === host && one.path === path && one.port === String(port));
+  const text = `${name} ${path}`;
+  return found ? element('a', {href: operationHash(found)}, text) : text;
 }
 
 function sentence({calls, recent}) {
@@ -275,20 +335,21 @@ function sentence({calls, recent}) {
   if (recent.failed > 0) {
     parts.push(`${compactNumber(recent.failed)} failed`);
   }
-  return parts.join(', ') + (calls === null ? '' : `; ${compactNumber(calls)} calls in all`);
+  return parts.join(', ') + (calls === null ? '' : `; ${pluralize(calls, 'call', compactNumber)} in all`);
 }
 
 function list(lines) {
   return element(
     'ul',
     {},
-    ...lines.slice(0, 30).map((line) => element('li', {}, line)),
+    ...lines.slice(0, 30).map((line) => element('li', {}, ...[line].flat())),
     lines.length > 30 ? element('li', {}, `and ${lines.length - 30} more`) : '',
   );
 }
 
 function legend() {
   const item = (kind, text) => element('li', {className: `${kind} quiet`}, element('i'), text);
+  const shaped = (level, text) => element('li', {className: 'quiet'}, shapeView(level), text);
   return element(
     'ul',
     {className: 'map-legend'},
@@ -297,6 +358,9 @@ function legend() {
     item('event', 'events'),
     item('refused', 'some refused (4xx)'),
     item('failed', 'some failed (5xx)'),
-    item('absent', 'nobody is there'),
+    item('absent', 'no instance is there'),
+    shaped('failing', `failing: ${failingShare * 100} % of recent calls or more`),
+    shaped('unready', 'not ready'),
+    shaped('gone', 'gone'),
   );
 }

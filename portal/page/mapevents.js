@@ -8,7 +8,7 @@ import {eventHash} from './route.js';
 /**
  * Returns what readLive returned with flows of events, and the services that have only events. A flow is {key, from,
  * to, kind, rate, backlog, deadLetters, events}: the sums of its events, and each; its kind is "event". The rate is
- * null if nothing is stored.
+ * undefined if nothing is stored, and null if it is not measured yet.
  * @param {Iterable<Object>} events as readEvents returns them
  * @param {Object|null} answer of events.json
  */
@@ -40,7 +40,7 @@ export function withFlows({nodes, edges, measured}, events, answer) {
       const to = node(service, 'subscribes', runs);
       const key = `${event.publisher} ${service} events`;
       if (!flows.has(key)) {
-        flows.set(key, {key, from: event.publisher, to: service, kind: 'event', rate: null, backlog: 0, deadLetters: 0, events: []});
+        flows.set(key, {key, from: event.publisher, to: service, kind: 'event', rate: undefined, backlog: 0, deadLetters: 0, events: []});
       }
       const flow = flows.get(key);
       flow.events.push({event, figures});
@@ -48,17 +48,22 @@ export function withFlows({nodes, edges, measured}, events, answer) {
         sum.backlog += figures.backlog;
         sum.deadLetters += figures.deadLetters;
       }
-      flow.rate = figures ? (flow.rate ?? 0) + figures.rate : flow.rate;
+      flow.rate = figures ? sumOf(flow.rate, figures.rate) : flow.rate;
     }
   }
   return {nodes: [...known.values()], edges, flows: [...flows.values()], measured};
 }
 
+/** The sum of two rates, of which one may not be known; null for neither. */
+function sumOf(a, b) {
+  return a === undefined || a === null ? b : a + (b ?? 0);
+}
+
 /** What is not handled: ["12 events waiting", "3 dead letters"]; nothing of what is zero. */
 export function troubleTexts({backlog, deadLetters}) {
   return [
-    backlog > 0 && `${compactNumber(backlog)} event${backlog === 1 ? '' : 's'} waiting`,
-    deadLetters > 0 && pluralize(deadLetters, 'dead letter'),
+    backlog > 0 && `${pluralize(backlog, 'event', compactNumber)} waiting`,
+    deadLetters > 0 && pluralize(deadLetters, 'dead letter', compactNumber),
   ].filter(Boolean);
 }
 
@@ -69,9 +74,8 @@ export function aboutEvents({does, runs}) {
 
 /** "1.2/s handled, 3 events waiting". */
 export function flowText({rate, backlog = 0, deadLetters = 0}) {
-  return [rate === null || rate === undefined ? 'not stored' : `${rateText(rate)} handled`, ...troubleTexts({backlog, deadLetters})].join(
-    ', ',
-  );
+  const handled = rate === undefined ? 'not stored' : rate === null ? 'not measured yet' : `${rateText(rate)} handled`;
+  return [handled, ...troubleTexts({backlog, deadLetters})].join(', ');
 }
 
 /** A flow in figures, with links to its events. */
@@ -95,7 +99,13 @@ export function flowView({from, to, events, ...sums}) {
 export const flowColumns = [
   {title: 'Publisher ⇢ subscriber', value: ({key}) => key, text: ({from, to}) => `${from} ⇢ ${to}`},
   {title: 'Events', number: true, value: ({events}) => events.length, text: ({events}) => String(events.length)},
-  {title: 'Handled/s', number: true, first: true, value: ({rate}) => rate ?? -1, text: ({rate}) => (rate === null ? '–' : rateText(rate))},
+  {
+    title: 'Handled/s',
+    number: true,
+    first: true,
+    value: ({rate}) => rate ?? -1,
+    text: ({rate}) => (rate === null || rate === undefined ? '–' : rateText(rate)),
+  },
   {title: 'Waiting', number: true, value: ({backlog}) => backlog, text: ({backlog}) => compactNumber(backlog)},
   {
     title: 'Dead letters',

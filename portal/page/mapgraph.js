@@ -1,37 +1,20 @@
-import {compactNumber, rateText} from './mapdata.js';
+import {pluralize} from './element.js';
+import {instancesText} from './instances.js';
+import {rateText} from './mapdata.js';
 import {aboutEvents, troubleTexts} from './mapevents.js';
+import {healthOf, shapes} from './maphealth.js';
 import {Layout} from './maplayout.js';
+import {set, svg} from './svg.js';
 
 // The picture of the map: nodes and edges in SVG. It is drawn once, and then updated in place.
 
-const namespace = 'http://www.w3.org/2000/svg';
 const width = 190; // of a node
-const longestName = 21; // characters that are inside a node in any font
 const height = 46;
 const gapX = 90; // between columns
 const gapY = 26;
 const margin = 24;
 const stagger = 36; // of every other column, so that lines pass between the nodes of the next one
 const smallest = 0.8; // scale at which names are still readable
-
-/** Makes an SVG element, or changes one. */
-function set(node, attributes) {
-  for (const [name, value] of Object.entries(attributes)) {
-    if (node.getAttribute(name) !== String(value)) {
-      node.setAttribute(name, value);
-    }
-  }
-  return node;
-}
-
-function svg(name, attributes = {}, ...children) {
-  const node = set(document.createElementNS(namespace, name), attributes);
-  node.append(...children);
-  return node;
-}
-
-/** The largest number of columns that fit beside a table. */
-const narrow = 3;
 
 /** The picture. `choose(key)` is called with the name of a node, the key of an edge or "" that the user selects. */
 export class MapGraph {
@@ -44,6 +27,7 @@ export class MapGraph {
   #nodeLayer = svg('g');
   #choose;
   #shown = {nodes: [], edges: []};
+  #size = {width: 1, height: 1}; // of all, before it is scaled
 
   constructor(choose) {
     this.#choose = choose;
@@ -56,11 +40,19 @@ export class MapGraph {
     this.node = document.createElement('div');
     this.node.className = 'map-picture';
     this.node.append(this.picture);
+    new ResizeObserver(() => this.#fit()).observe(this.node);
   }
 
-  /** Whether the picture is too wide to be beside anything. */
-  get wide() {
-    return Math.max(0, ...(this.#part ? this.#partLayout : this.#layout).columns) >= narrow;
+  /** The width in pixels from which all of the picture can be seen. */
+  get neededWidth() {
+    return Math.ceil(this.#size.width * smallest) + 2; // with the border
+  }
+
+  /** Fits the picture into its pane. */
+  #fit() {
+    const {width: right, height: bottom} = this.#size;
+    const scale = Math.max(smallest, Math.min(1, (this.node.clientWidth || right) / right));
+    set(this.picture, {viewBox: `0 0 ${right} ${bottom}`, width: Math.floor(right * scale), height: Math.ceil(bottom * scale)});
   }
 
   /** Arranges all nodes anew. */
@@ -74,7 +66,6 @@ export class MapGraph {
    * Shows these nodes and edges, as readLive returns them: all of them, or a part, which has a name and its own layout.
    */
   show(shown, part = '') {
-    const room = this.node.clientWidth; // read first: later the browser would have to lay out all
     this.#shown = shown;
     if (part !== this.#part) {
       this.#part = part;
@@ -112,8 +103,10 @@ export class MapGraph {
     }
     const right = Math.max(0, ...[...at.values()].map(({x}) => x)) + width + margin + 20;
     const bottom = Math.max(0, ...[...at.values()].map(({y}) => y)) + height + margin;
-    const scale = Math.max(smallest, Math.min(1, (room || right) / right));
-    set(this.picture, {viewBox: `0 0 ${right} ${bottom}`, width: Math.floor(right * scale), height: Math.ceil(bottom * scale)});
+    if (right !== this.#size.width || bottom !== this.#size.height) {
+      this.#size = {width: right, height: bottom};
+      this.#fit();
+    }
   }
 
   /**
@@ -140,27 +133,30 @@ export class MapGraph {
   #newNode({name}) {
     const rect = svg('rect', {width, height, rx: 8});
     const title = svg('text', {x: 12, y: 19});
+    const clipped = svg('svg', {height: 24, class: 'map-name'}, title); // a long name is cut there
     const sub = svg('text', {x: 12, y: 36, class: 'map-sub'});
     const mark = svg('text', {x: width, y: height + 14, class: 'map-mark'});
-    const group = svg('g', {tabindex: 0, role: 'button'}, rect, title, sub, mark);
+    const shape = svg('path', {class: 'map-shape', transform: `translate(${width - 22} 6)`});
+    const group = svg('g', {tabindex: 0, role: 'button'}, rect, clipped, ' ', sub, ' ', mark, shape);
     this.#listen(group, name);
-    return {group, title, sub, mark};
+    return {group, name: clipped, title, sub, mark, shape};
   }
 
-  #drawNode({group, title, sub, mark}, node, {x, y}) {
+  #drawNode({group, name, title, sub, mark, shape}, node, {x, y}) {
+    const health = healthOf(node);
     set(group, {transform: `translate(${x} ${y})`});
     group.classList.add('map-node');
     group.classList.toggle('outside', node.kind === 'outside');
-    group.classList.toggle(
-      'absent',
-      node.kind === 'absent' || (node.kind === 'service' && node.instances.length === 0) || (node.kind === 'events' && !node.runs),
-    );
-    const failed = node.figures?.recent.failed ?? 0;
-    group.classList.toggle('failed', failed > 0 || node.deadLetters > 0);
-    const troubles = [failed > 0 && `${compactNumber(failed)} failed`, ...troubleTexts(node)];
-    const [about, trouble] = [aboutNode(node), troubles.filter(Boolean).join(', ')];
+    group.classList.toggle('absent', health.level === 'gone');
+    group.classList.toggle('failing', health.level === 'failing');
+    group.classList.toggle('unready', health.level === 'unready');
+    group.classList.toggle('failed', ['failed', 'failing'].includes(health.level) || node.deadLetters > 0);
+    const troubles = [health.level !== 'gone' && health.text, ...troubleTexts(node)];
+    const [about, trouble] = [health.level === 'gone' ? goneText(node, health) : aboutNode(node), troubles.filter(Boolean).join(', ')];
+    set(shape, {d: shapes[health.level] || ''});
     write(mark, trouble);
-    write(title, node.name.length > longestName ? `${node.name.slice(0, longestName - 1)}…` : node.name);
+    write(title, node.name);
+    set(name, {width: width - (shapes[health.level] ? 30 : 14)});
     write(sub, about);
     set(group, {'aria-label': `${node.name}: ${[about, trouble].filter(Boolean).join(', ')}`});
   }
@@ -189,6 +185,15 @@ export class MapGraph {
   }
 }
 
+/** A shape of a state, for the legend. */
+export function shapeView(level) {
+  return svg(
+    'svg',
+    {viewBox: '0 0 16 16', width: 14, height: 14, class: 'map-shape', 'aria-hidden': true},
+    svg('path', {d: shapes[level]}),
+  );
+}
+
 // keep makes missing elements and removes those that are not wanted any more.
 function keep(known, wanted, keyOf, make, layer) {
   const keys = new Set(wanted.map(keyOf));
@@ -207,21 +212,22 @@ function keep(known, wanted, keyOf, make, layer) {
   }
 }
 
+/** What a node was that is not there. */
+function goneText(node, health) {
+  return node.kind === 'events' ? aboutEvents(node) : health.text;
+}
+
 function aboutNode(node) {
   const {kind, instances, figures} = node;
   if (kind === 'events') {
     return aboutEvents(node);
   }
-  if (kind === 'absent' || (kind === 'service' && instances.length === 0)) {
-    return 'nobody serves it';
-  }
   if (kind === 'outside') {
     return ['caller', ...node.does].join(', ');
   }
   const versions = [...new Set(instances.map(({version}) => version).filter(Boolean))].sort();
-  const version = versions.length > 0 ? `, ${versions.length === 1 ? `v${versions[0]}` : `${versions.length} versions`}` : '';
-  const count = `${instances.length} instance${instances.length === 1 ? '' : 's'}`;
-  const text = `${count}${version.slice(0, 14)}`;
+  const version = versions.length > 0 ? `, ${versions.length === 1 ? `v${versions[0]}` : pluralize(versions.length, 'version')}` : '';
+  const text = `${instancesText(instances)}${version.slice(0, 14)}`;
   return figures?.recent.calls > 0 ? `${text} · ${rateText(figures.recent.rate)}` : text;
 }
 

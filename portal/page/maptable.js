@@ -1,6 +1,7 @@
 import {arrange, button, element} from './element.js';
 import {compactNumber, durationText, rateText} from './mapdata.js';
 import {flowColumns} from './mapevents.js';
+import {healthOf} from './maphealth.js';
 
 // The tables beside the map: the same figures in a form that does not need the picture, also for small screens.
 
@@ -180,13 +181,22 @@ export function flowsTable(choose) {
   return new SortedTable('Events', flowColumns, ({key}) => key, choose);
 }
 
+/** The name of a service, and what is wrong with it. */
+function nameText(row) {
+  const {level, text} = healthOf(row);
+  return [
+    [row.name, level !== 'failed' && text].filter(Boolean).join(', '),
+    {gone: 'failed', failing: 'failed', unready: 'refused'}[level],
+  ];
+}
+
 /** The table of services. */
 export function servicesTable(choose) {
   const versions = ({instances}) => [...new Set(instances.map(({version}) => version || '–'))].sort().join(', ');
   return new SortedTable(
     'Services',
     [
-      {title: 'Service', value: ({name}) => name, text: ({name}) => name},
+      {title: 'Service', value: ({name}) => name, text: nameText},
       {title: 'Instances', number: true, value: ({instances}) => instances.length, text: ({instances}) => String(instances.length)},
       {title: 'Version', value: versions, text: versions},
       ...figureColumns.filter(({title}) => title !== 'p50'),

@@ -1,14 +1,24 @@
 import {copyButton} from './buttons.js';
 import {isForm} from './document.js';
 import {element, pluralize} from './element.js';
+import {instancesText} from './instances.js';
 import {textView, write} from './json.js';
-import {eventHash, operationHash, pathView, serviceHash} from './route.js';
-import {example, isNothing, memberView, schemaView} from './schema.js';
+import {eventHash, operationHash, pathView, serviceHash, viewHash} from './route.js';
+import {example, isNothing, memberView, schemaView, typeView} from './schema.js';
 
-/** Shows the description of an operation: its signature, what it takes and returns, and who may call it. */
-export function operationView(operation) {
+/**
+ * Shows the description of an operation: its signature, what it takes and returns, and who may call it. values returns
+ * those of its form, for a link.
+ */
+export function operationView(operation, values = () => ({text: '', leftOut: []})) {
   const {host, port, method, path, signature, web} = operation;
-  const link = () => new URL(operationHash(operation), document.baseURI).href;
+  const link = () => {
+    const {text, leftOut} = values();
+    return {
+      text: new URL(operationHash(operation, text), document.baseURI).href,
+      note: leftOut.length > 0 ? ` without ${leftOut.join(', ')}` : '',
+    };
+  };
   return element(
     'article',
     {className: 'operation', 'aria-labelledby': 'operation-title'},
@@ -17,7 +27,7 @@ export function operationView(operation) {
       {className: 'crumbs'},
       element('a', {href: '#/', className: 'back'}, 'Services'),
       element('a', {href: serviceHash(host)}, host),
-      copyButton(link, 'Copy the link to this operation', 'Copy link'),
+      copyButton(link, 'Copy link to this operation', 'Copy link'),
     ),
     element(
       'h2',
@@ -31,6 +41,7 @@ export function operationView(operation) {
     element('p', {className: 'quiet'}, 'On the bus: ', element('code', {}, `https://${host}:${port}${path}`)),
     placesView(operation),
     claimsView(operation),
+    callersView(operation),
     argumentsView(operation),
     ...operation.responses.map((response) => responseView(operation, response)),
   );
@@ -50,6 +61,12 @@ function claimsView({secured}) {
   );
 }
 
+/** Which services may call; nothing if all may. */
+function callersView({callers}) {
+  const hosts = callers.flatMap((host, at) => [at > 0 && ', ', element('code', {}, host)]);
+  return callers.length > 0 && element('p', {className: 'claims asked'}, 'Only for callers that prove to be ', ...hosts, '.');
+}
+
 function argumentsView(operation) {
   const {parameters, body, signature} = operation;
   const heading = element('h3', {}, 'Arguments');
@@ -59,7 +76,7 @@ function argumentsView(operation) {
   }
   if (body && !isNothing(body.schema)) {
     shown.push(
-      element('p', {className: 'quiet'}, `In the body, ${body.type}:`),
+      element('p', {className: 'quiet'}, `In the body, ${body.type}: `, ...typeView(body.schema)),
       schemaView(body.schema, signature),
       !isForm(body.type) && exampleView('Example of a body', () => example(body.schema, signature)),
     );
@@ -84,7 +101,7 @@ function responseView({signature}, {status, description, contents}) {
         isNothing(schema)
           ? []
           : [
-              contents.length > 1 && element('p', {className: 'quiet'}, `As ${type}:`),
+              element('p', {className: 'quiet'}, contents.length > 1 && `As ${type}: `, ...typeView(schema)),
               schemaView(schema, signature),
               exampleView(`Example of ${type}`, () => example(schema, signature)),
             ],
@@ -118,16 +135,21 @@ export function exampleView(title, make) {
   return details;
 }
 
-/** Shows a service: its instances, its operations and its events. */
-export function serviceView(service, instances) {
+/** Shows a service: its instances, its charts, its operations and its events. */
+export function serviceView(service, instances, charts) {
   return element(
     'article',
     {className: 'operation', 'aria-labelledby': 'operation-title'},
-    element('p', {className: 'crumbs'}, element('a', {href: '#/', className: 'back'}, 'Services')),
+    element(
+      'p',
+      {className: 'crumbs'},
+      element('a', {href: '#/', className: 'back'}, 'Services'),
+      element('a', {href: viewHash('map', service.host)}, 'On the map'),
+    ),
     element('h2', {id: 'operation-title', tabIndex: -1}, service.host),
     service.description && element('p', {className: 'description'}, service.description),
     placesView(service),
-    service.operations.length > 0 && instancesView(instances),
+    ...(service.operations.length > 0 ? [instancesView(instances), charts] : []),
     cardsView('Operations', pluralize(service.operations.length, 'operation'), service.operations.map(card)),
     cardsView(
       'Events',
@@ -164,11 +186,11 @@ function eventCard(event, href, of) {
 }
 
 function instancesView(instances) {
-  const rows = instances.map(({id, version, ports}) =>
+  const rows = instances.map(({id, version, ports, notReady}) =>
     element(
       'tr',
       {},
-      element('th', {scope: 'row'}, element('code', {}, id)),
+      element('th', {scope: 'row'}, element('code', {}, id), notReady && ' not ready'),
       element('td', {}, version || ''),
       element('td', {}, (ports || []).join(', ')),
     ),
@@ -177,7 +199,7 @@ function instancesView(instances) {
   return element(
     'section',
     {'aria-label': 'Instances'},
-    element('h3', {}, pluralize(instances.length, 'instance')),
+    element('h3', {}, instancesText(instances)),
     rows.length > 0 && element('table', {}, element('thead', {}, head), element('tbody', {}, ...rows)),
   );
 }

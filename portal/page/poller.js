@@ -7,6 +7,7 @@ const requestTimeout = 8000; // milliseconds to wait for a response
  * Polls a JSON document of the portal every 2 seconds while it is watched and the page is visible, and not otherwise.
  */
 export class Poller {
+  #caller;
   #source;
   #on;
   #asking = null; // the running request
@@ -19,6 +20,7 @@ export class Poller {
    *   document; miss gets the status, 0 for no answer, and why there is none
    */
   constructor(address, caller, on) {
+    this.#caller = caller;
     this.#source = new Source(address, caller);
     this.#on = on;
     document.addEventListener('visibilitychange', () => this.wake());
@@ -31,7 +33,13 @@ export class Poller {
     }
   }
 
-  /** Drops a running request, which is for another caller, and polls at once. */
+  /** Polls another document, at once. */
+  turnTo(address) {
+    this.#source = new Source(address, this.#caller);
+    this.reset();
+  }
+
+  /** Drops a running request, which is for another caller or document, and polls at once. */
   reset() {
     this.#asking?.abort();
     this.#asking = null;
@@ -61,7 +69,10 @@ export class Poller {
     try {
       const {status, value, detail} = await this.#source.fetch(signal);
       return () => (value?.taken ? this.#on.apply(value) : this.#on.miss(status, detail || `the portal answers ${status}`));
-    } catch {
+    } catch (error) {
+      if (error.name === 'NotSent') {
+        return () => this.#on.miss(401, error.message);
+      }
       return () => this.#on.miss(0, signal.aborted ? 'no answer in time' : 'the ingress cannot be reached');
     }
   }

@@ -1,9 +1,11 @@
 import {BodyForm} from './bodyform.js';
+import {NotSent} from './caller.js';
 import {element} from './element.js';
 import {isJSON, objectText} from './json.js';
-import {NotSent, post} from './request.js';
+import {post} from './request.js';
 import {responseView, statusView, timeView} from './response.js';
 import {markErrors, SendForm} from './sendform.js';
+import {traceLink} from './traceids.js';
 
 /** The form that publishes an event by hand. What was typed survives a new description of the event. */
 export class PublishForm {
@@ -83,11 +85,11 @@ export class PublishForm {
   }
 }
 
-function publishedView({status, statusText, milliseconds, text}) {
+function publishedView({status, statusText, milliseconds, text, traceId}) {
   return element(
     'div',
     {className: 'response'},
-    element('p', {className: 'outcome'}, statusView(status, statusText), ' ', timeView(milliseconds)),
+    element('p', {className: 'outcome'}, statusView(status, statusText), ' ', timeView(milliseconds), ' ', traceLink(traceId)),
     element('p', {className: 'published'}, 'Published, message ', element('code', {className: 'message'}, JSON.parse(text).msgId)),
   );
 }

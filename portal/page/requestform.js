@@ -1,11 +1,14 @@
 import {BodyForm, parameterField, RawBody} from './bodyform.js';
+import {NotSent} from './caller.js';
+import {callStore} from './callstore.js';
 import {isForm} from './document.js';
-import {element, newID} from './element.js';
+import {element, newID, pluralize} from './element.js';
 import {FormBody} from './formbody.js';
 import {allInstances, anyInstance, buildRequest, multicast, send} from './request.js';
 import {answersView, responseView} from './response.js';
 import {markErrors, SendForm} from './sendform.js';
 import {SnippetsView} from './snippets.js';
+import {readValues, writeValues} from './values.js';
 
 /**
  * The form for making a call: fields for the arguments, the target, the response, and the same call for other tools.
@@ -66,6 +69,41 @@ export class RequestForm {
     this.#showSnippets();
   }
 
+  /** The values of the form as a query, without secrets: {text, leftOut}. */
+  get values() {
+    try {
+      return this.#writtenValues();
+    } catch {
+      return {text: '', leftOut: ['values that are too deep']}; // for the stack of the browser
+    }
+  }
+
+  #writtenValues() {
+    const parameters = [...this.#parameters].map(([key, field]) => [key, field.value]);
+    const form = this.#body instanceof FormBody ? this.#body.entries : undefined;
+    const {text: body, type = ''} = this.#body || {};
+    return writeValues(this.#operation, {parameters, query: this.#query?.value ?? '', body, type, form, to: this.#to.value});
+  }
+
+  /** Fills in values that are a query, and sends nothing. */
+  fill(text) {
+    this.#build(this.#operation);
+    const values = readValues(this.#operation, text);
+    for (const [key, value] of values.parameters) {
+      this.#parameters.get(key)?.take(value);
+    }
+    this.#query?.take(values.query);
+    this.#body?.fill(values);
+    this.#showInstances(values.to);
+    this.#form.forget();
+    this.#showSnippets();
+  }
+
+  /** Sends what is filled in. */
+  submit() {
+    this.#form.submit();
+  }
+
   /** Removes the answers, which were for another caller. */
   forget() {
     this.#form.forget();
@@ -87,8 +125,7 @@ export class RequestForm {
   }
 
   /** Offers the running instances; a selected one that has gone stays, and is marked as gone. */
-  #showInstances() {
-    const chosen = this.#to.value;
+  #showInstances(chosen = this.#to.value) {
     const running = (this.#state.instances[this.#operation.host] || []).map(({id}) => id);
     const gone = chosen && chosen !== allInstances && !running.includes(chosen);
     this.#to.replaceChildren(
@@ -107,14 +144,38 @@ export class RequestForm {
   }
 
   #showSnippets() {
-    const {plane} = this.#state;
-    this.#snippets.show(this.#operation, this.#request(), {plane, secured: this.#caller.token !== ''});
+    const {plane, services} = this.#state;
+    const places = services.flatMap(({operations}) => operations);
+    this.#snippets.show(this.#operation, this.#request(), {plane, secured: this.#caller.token !== '', services: places});
+  }
+
+  /** Makes a call, which the history of the browser keeps. */
+  async #recorded(call, request, signal, show) {
+    const [operation, values, at, started] = [this.#operation, this.values, Date.now(), performance.now()];
+    let latest = null; // of a stream
+    const record = (outcome) => callStore.add(operation, values, at, performance.now() - started, outcome);
+    try {
+      const result = await call(request, this.#caller, signal, (soFar) => {
+        latest = soFar;
+        show(responseView(soFar));
+      });
+      record(outcomeOf(result));
+      return result;
+    } catch (error) {
+      if (!(error instanceof NotSent)) {
+        record({
+          status: latest ? `${latest.status} ${latest.stream}` : error.name === 'AbortError' ? 'stopped' : 'no answer',
+          text: latest?.text ?? '',
+          traceId: error.traceId,
+        });
+      }
+      throw error;
+    }
   }
 
   async #call(signal, show) {
     const request = this.#request();
-    const call = request.to === allInstances ? multicast : send;
-    const result = await call(request, this.#caller, signal, (soFar) => show(responseView(soFar)));
+    const result = await this.#recorded(request.to === allInstances ? multicast : send, request, signal, show);
     if (result.answers) {
       return answersView(result);
     }
@@ -128,6 +189,13 @@ export class RequestForm {
     });
     return responseView(result);
   }
+}
+
+/** What is kept of the answers of all instances. */
+function outcomeOf({answers, status, text, traceId}) {
+  return answers
+    ? {status: pluralize(answers.length, 'answer'), text: JSON.stringify(answers.map(({body}) => body)), traceId}
+    : {status, text: text ?? '', traceId};
 }
 
 /** The editor for the body, null for an operation without one. */

@@ -1,13 +1,24 @@
 import {copyButton, saveButton} from './buttons.js';
 import {element, pluralize} from './element.js';
+import {bytesText} from './eventfigures.js';
 import {textView} from './json.js';
+import {compactNumber, durationText} from './mapdata.js';
+import {traceLink} from './traceids.js';
 
 /** Shows the answers of all instances, in order of arrival. */
-export function answersView({answers, complete, milliseconds}) {
+export function answersView({answers, complete, milliseconds, traceId}) {
   const view = element(
     'div',
     {className: 'response'},
-    element('p', {className: 'outcome'}, element('strong', {}, pluralize(answers.length, 'answer')), ' ', timeView(milliseconds)),
+    element(
+      'p',
+      {className: 'outcome'},
+      element('strong', {}, pluralize(answers.length, 'answer')),
+      ' ',
+      timeView(milliseconds),
+      ' ',
+      traceLink(traceId),
+    ),
   );
   if (answers.length === 0) {
     view.append(element('p', {className: 'quiet'}, 'Nobody serves this, or nobody took the call.'));
@@ -37,8 +48,10 @@ function answerView({host, id, msgId, status, header, body, length, cut, binary,
     ),
     failure && element('p', {className: 'notice bad'}, failure),
     headersView(Object.entries(header || {})),
-    binary ? element('p', {className: 'quiet'}, `${length} bytes that are no text.`) : !failure && bodyView(body || '', `Answer of ${id}`),
-    cut && element('p', {className: 'quiet'}, `… cut, of ${length} bytes.`),
+    binary
+      ? element('p', {className: 'quiet'}, `${pluralize(length, 'byte')} that are no text.`)
+      : !failure && bodyView(body || '', `Answer of ${id}`),
+    cut && element('p', {className: 'quiet'}, `… cut, of ${pluralize(length, 'byte')}.`),
   );
 }
 
@@ -49,7 +62,7 @@ export function pendingView() {
 }
 
 export function failureView(error) {
-  return element('p', {className: 'notice bad'}, reason(error));
+  return element('p', {className: 'notice bad'}, reason(error), ' ', traceLink(error.traceId));
 }
 
 function reason(error) {
@@ -68,7 +81,8 @@ function reason(error) {
 }
 
 /** Shows a response: the status, the duration, the instance, the headers and the body. */
-export function responseView({status, statusText, headers, url, redirected, bytes, cut, streamed, text, milliseconds, answered}) {
+export function responseView(result) {
+  const {status, statusText, headers, url, redirected, bytes, cut, streamed, text, milliseconds, answered, traceId} = result;
   const type = headers.get('content-type') || '';
   const shown = ofInterest.filter((name) => headers.has(name)).map((name) => [name, headers.get(name)]);
   const others = [...headers].filter(([name]) => !ofInterest.includes(name));
@@ -80,25 +94,53 @@ export function responseView({status, statusText, headers, url, redirected, byte
       {className: 'outcome'},
       statusView(status, statusText),
       ' ',
-      timeView(milliseconds),
+      !streamed && timeView(milliseconds),
+      ' ',
+      traceLink(traceId),
       bytes.byteLength > 0 && saveButton(bytes, type, fileName(headers, url)),
     ),
+    streamed && streamView(result),
     redirected && element('p', {className: 'quiet'}, 'After a redirect to ', element('code', {}, new URL(url).pathname)),
     answered && whoView(answered),
     problemView(status, text),
     headersView(shown),
     others.length > 0 &&
       element('details', {}, element('summary', {className: 'quiet'}, pluralize(others.length, 'other header')), headersView(others)),
-    cut > 0 && element('p', {className: 'quiet'}, `${cut} bytes before these are not shown.`),
+    cut > 0 && element('p', {className: 'quiet'}, `${pluralize(cut, 'byte')} before these are not shown.`),
     text === null
-      ? element('p', {className: 'quiet'}, `${bytes.byteLength} bytes that are no text.`)
+      ? element('p', {className: 'quiet'}, `${pluralize(bytes.byteLength, 'byte')} that are no text.`)
       : bodyView(text, 'Body of the response', streamed),
   );
 }
 
+/** How far a stream is: whether it runs or how it has ended, what has come, and the time, which runs as well. */
+function streamView({stream, started, length, messages, milliseconds}) {
+  const running = stream === 'running';
+  const time = element('span', {}, durationText(milliseconds / 1000));
+  const counted = [messages !== null && pluralize(messages, 'message', compactNumber), bytesText(length)].filter(Boolean).join(', ');
+  const view = element(
+    'p',
+    {className: running ? 'stream running' : 'stream'},
+    element('strong', {}, {running: 'Running', ended: 'Ended', stopped: 'Stopped', 'broken off': 'Broken off'}[stream]),
+    element('span', {className: 'quiet'}, `: ${counted} in `, time),
+  );
+  if (running) {
+    const ticking = setInterval(() => {
+      if (view.isConnected) {
+        time.textContent = durationText((performance.now() - started) / 1000);
+      } else {
+        clearInterval(ticking);
+      }
+    }, 500);
+  }
+  return view;
+}
+
 /** What a screen reader says of an answer at once: its outcome, not a body of any length. */
 export function spokenOf(view) {
-  const parts = [view.querySelector('.outcome strong'), view.querySelector('.notice')].filter(Boolean);
+  const parts = [view.querySelector('.outcome strong'), view.querySelector('.stream strong'), view.querySelector('.notice')].filter(
+    Boolean,
+  );
   return parts.length > 0 ? parts.map(({textContent}) => textContent).join('. ') : view.textContent;
 }
 

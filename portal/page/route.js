@@ -7,12 +7,16 @@ import {element} from './element.js';
 //   #/calculator.example:443/POST/add  an operation
 //   #/events/orders.example/on-ordered  an event of a publisher
 //   #/events/orders.example/on-ordered/mailer.example  what a service does with it
-//   #/compare                       another view, by its name; names have no dot, and no slash after them
+//   #/compare                       another view, by its name; names have no dot
+//   #/map/ingress/calculator.example  a view of something, which it names in parts
 
-/** Parses an address: {view, host, port, method, path, event, subscriber}; what does not apply is "". */
+/**
+ * Parses an address: {view, parts, host, port, method, path, event, subscriber, query}; what does not apply is "", and
+ * no parts.
+ */
 export function readRoute(hash) {
-  const text = hash.replace(/^#?\/?/, '');
-  const none = {view: '', host: '', port: '', method: '', path: '', event: '', subscriber: ''};
+  const [text, query = ''] = splitQuery(hash.replace(/^#?\/?/, ''));
+  const none = {view: '', parts: [], host: '', port: '', method: '', path: '', event: '', subscriber: '', query};
   const operation = text.match(/^([^/:]+):(\d+)\/([A-Za-z]+)(\/.*)$/);
   if (operation) {
     const [, host, port, method, path] = operation;
@@ -23,13 +27,32 @@ export function readRoute(hash) {
     const [host, name, subscriber] = event.slice(1).map((part) => decodePath(part || ''));
     return {...none, host, event: name, subscriber};
   }
+  const empty = text.match(/^(trace|types)\/$/); // hosts are hardly called so
+  if (empty) {
+    return {...none, view: empty[1]};
+  }
   const service = text.match(/^([^/:]+)\/$/) || text.match(/^([^/:]+\.[^/:]+)$/);
-  return service ? {...none, host: service[1]} : {...none, view: text};
+  if (service) {
+    return {...none, host: service[1]};
+  }
+  const viewed = text.match(/^([a-z]+)\/(.+)$/);
+  return viewed ? {...none, view: viewed[1], parts: viewed[2].split('/').map(decodePath)} : {...none, view: text};
 }
 
-/** The address of an operation. */
-export function operationHash({host, port, method, path}) {
-  return `#/${host}:${port}/${method.toUpperCase()}${encodePath(path)}`;
+/** Splits an address at its first "?". */
+function splitQuery(text) {
+  const at = text.indexOf('?');
+  return at < 0 ? [text] : [text.slice(0, at), text.slice(at + 1)];
+}
+
+/** The address of a view of something that these parts name. */
+export function viewHash(view, ...parts) {
+  return ['#', view, ...parts.map(encodeURIComponent)].join('/');
+}
+
+/** The address of an operation, with values that its form has, as values.js writes them. */
+export function operationHash({host, port, method, path}, values = '') {
+  return `#/${host}:${port}/${method.toUpperCase()}${encodePath(path)}${values && `?${values}`}`;
 }
 
 /** The address of an event, or of what a service does with it. */

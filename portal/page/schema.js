@@ -1,5 +1,7 @@
+import {typeID} from './document.js';
 import {element, pluralize} from './element.js';
 import {write} from './json.js';
+import {viewHash} from './route.js';
 
 // Describes schemas for people: a value's type in words, and an example.
 
@@ -65,6 +67,30 @@ export function typeText({name, schema, follow}) {
   }
   const format = schema.format ? ` (${schema.format})` : '';
   return (schema.type || 'any') + format;
+}
+
+/** What typeText says, with links to the pages of types. */
+export function typeView(schema) {
+  const text = typeText(schema);
+  const found = linked(schema);
+  if (!found) {
+    return [text];
+  }
+  const {host, name} = typeID(found.component);
+  const at = text.lastIndexOf(found.name);
+  return [text.slice(0, at), element('a', {href: viewHash('types', host, name)}, found.name), text.slice(at + found.name.length)];
+}
+
+/** The type that a schema, its items or its entries have; null for none. */
+function linked(schema, depth = 0) {
+  if (schema.schema.enum || depth > 4) {
+    return null;
+  }
+  if (schema.component) {
+    return schema;
+  }
+  const inner = schema.schema.items || (isMap(schema.schema) && schema.schema.additionalProperties);
+  return inner ? linked(schema.follow(inner), depth + 1) : null;
 }
 
 /** Whether an object may have members of any name. */
@@ -149,7 +175,7 @@ export function memberView({name, place, required, schema, description: own, dep
   const about = [place, required && place !== 'path' && 'required', ...limits(schema), outdated].filter(Boolean).join(', ');
   const line = [
     element('code', {className: 'name'}, name || '(the whole)'),
-    element('code', {className: 'type'}, typeText(schema)),
+    element('code', {className: 'type'}, ...typeView(schema)),
     about && element('span', {className: 'quiet'}, about),
   ];
   const said = own || schema.schema.description;

@@ -49,7 +49,7 @@ export class SendForm {
     form.addEventListener('input', () => on.input());
     form.addEventListener('submit', (event) => {
       event.preventDefault();
-      this.#submit();
+      this.submit();
     });
     form.addEventListener('keydown', (event) => {
       if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) {
@@ -83,10 +83,14 @@ export class SendForm {
       // a stream that continues: its end, unless the user reads something above it
       text.scrollTop = followed ? text.scrollHeight : scrolled;
     }
-    this.#spoken.textContent = views.map(spokenOf).join('');
+    const spoken = views.map(spokenOf).join('');
+    if (this.#spoken.textContent !== spoken) {
+      this.#spoken.textContent = spoken; // not again and again while a stream runs
+    }
   }
 
-  async #submit() {
+  /** Sends what is filled in, or stops what is running. */
+  async submit() {
     if (this.#running) {
       this.#running.abort();
       return;

@@ -1,5 +1,6 @@
 import {copyButton} from './buttons.js';
 import {button, element, newID} from './element.js';
+import {buslineSnippet, pythonSnippet, typescriptSnippet} from './elsewhere.js';
 import {goSnippet} from './golang.js';
 import {compact} from './json.js';
 import {natsSnippet} from './nats.js';
@@ -8,7 +9,8 @@ import {shellQuote} from './shell.js';
 
 /**
  * The same call for other tools: [{name, about, text}].
- * @param {{server: string, plane: string, secured: boolean}} bus the context of the call; secured if there is a token
+ * @param {{server: string, plane: string, secured: boolean, services: Object[]}} bus the context of the call; secured if there is a
+ *   token; services are {host, port}
  */
 export function snippets(operation, request, bus) {
   const toAll = request.to === allInstances;
@@ -18,7 +20,22 @@ export function snippets(operation, request, bus) {
       about: toAll ? 'HTTP reaches one instance; the first to answer.' : '',
       text: curl(operation, request, bus.secured),
     },
+    {name: 'busline', about: '', text: buslineSnippet(operation, request, bus)},
     {name: 'Go', about: '', text: goSnippet(operation, request, bus.secured)},
+    {
+      name: 'TypeScript',
+      about: toAll ? 'The client reaches one instance; the first to answer.' : 'bus.ts is the client that the portal has at client.ts.',
+      text: typescriptSnippet(operation, request, bus),
+    },
+    {
+      name: 'Python',
+      about: request.form
+        ? 'A form with files is nothing that the standard library of Python writes.'
+        : toAll
+          ? 'HTTP reaches one instance; the first to answer.'
+          : '',
+      text: pythonSnippet(operation, request, bus),
+    },
     request.form
       ? {name: 'NATS', about: 'A form with files is not text: another program has to write it.', text: ''}
       : {
@@ -63,7 +80,7 @@ function formWords([name, value]) {
   return [/^[@<]|[;"]/.test(value) ? '--form-string' : '-F', shellQuote(`${name}=${value}`)];
 }
 
-const names = ['curl', 'Go', 'NATS'];
+const names = ['curl', 'busline', 'Go', 'TypeScript', 'Python', 'NATS'];
 
 /** The same call for other tools, one of which is shown. */
 export class SnippetsView {

@@ -1,5 +1,6 @@
 import {expiryText, nameOf, readClaims, timeLeft} from './caller.js';
 import {button, element, pluralize} from './element.js';
+import {allInstancesText, instancesText} from './instances.js';
 import {serviceHash} from './route.js';
 
 // What the middle shows when there is no operation.
@@ -16,7 +17,8 @@ export function loadingView() {
 
 /** The start: what is on the bus. */
 export function startView({services, operations, events, server, leftOut, instances}) {
-  const running = Object.values(instances).reduce((sum, list) => sum + (list?.length || 0), 0);
+  const serving = services.filter((one) => one.operations.length > 0); // the instances of others are not known
+  const others = services.length - serving.length;
   return element(
     'div',
     {className: 'state'},
@@ -24,7 +26,20 @@ export function startView({services, operations, events, server, leftOut, instan
     element(
       'p',
       {},
-      `${pluralize(services.length, 'service')} with ${pluralize(operations.size, 'operation')}${events.size > 0 ? ` and ${pluralize(events.size, 'event')}` : ''}, run by ${pluralize(running, 'instance')}. Pick one to read about it and try it.`,
+      [
+        `${pluralize(serving.length, 'service')} with ${pluralize(operations.size, 'operation')}`,
+        serving.length > 0 &&
+          `, run by ${allInstancesText(
+            serving.map(({host}) => host),
+            instances,
+          )}`,
+        events.size > 0 && `; ${pluralize(events.size, 'event')}`,
+        others > 0 &&
+          `; ${pluralize(others, 'more service')} only publish${others === 1 ? 'es' : ''} or subscribe${others === 1 ? 's' : ''} to events`,
+        '. Pick one to read about it and try it.',
+      ]
+        .filter(Boolean)
+        .join(''),
     ),
     element(
       'dl',
@@ -63,7 +78,7 @@ function servicesView(services, instances) {
           'a',
           {href: serviceHash(host)},
           element('strong', {}, host),
-          element('span', {className: 'quiet'}, aboutService(operations.length, events.length, instances[host]?.length || 0)),
+          element('span', {className: 'quiet'}, aboutService(operations.length, events.length, instances[host])),
           description && element('span', {className: 'quiet about'}, description.split('\n\n')[0]),
         ),
       ),
@@ -78,7 +93,7 @@ function aboutService(operations, events, instances) {
   return [
     operations > 0 && pluralize(operations, 'operation'),
     events > 0 && pluralize(events, 'event'),
-    operations > 0 ? pluralize(instances, 'instance') : events === 0 && 'subscribes to events',
+    operations > 0 ? instancesText(instances) : events === 0 && 'subscribes to events',
   ]
     .filter(Boolean)
     .join(', ');
@@ -90,7 +105,7 @@ function keysView() {
     [['↑', '↓'], 'move in the list'],
     [['←', '→'], 'close and open a service'],
     [['Enter'], 'open an operation'],
-    [['Esc'], 'clear the search'],
+    [['Esc'], 'clear the search, then leave it'],
     [['Ctrl', 'Enter'], 'send the request'],
   ];
   return element(
@@ -202,8 +217,8 @@ export function refusedView(error, caller, {changeToken, dropToken}) {
 }
 
 /** An address that does not exist. */
-export function unknownView({host, port, method, path, event}, caller) {
-  const what = method ? `${method.toUpperCase()} ${host}:${port}${path}` : event ? `${event} of ${host}` : host;
+export function unknownView({view, host, port, method, path, event}, caller) {
+  const what = method ? `${method.toUpperCase()} ${host}:${port}${path}` : event ? `${event} of ${host}` : host || view;
   return element(
     'div',
     {className: 'state', role: 'status'},
