@@ -21,12 +21,13 @@ import (
 	"log"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/trace"
 	"github.com/busline/busline/examples/calculator/calculatorapi"
 	"github.com/busline/busline/examples/calculator/calculatorsvc"
 )
 
 func main() {
-	if err := bus.Run(context.Background(), calculatorapi.Host, serve, bus.WithVersion("1")); err != nil {
+	if err := bus.Run(context.Background(), calculatorapi.Host, serve, bus.WithVersion("1"), trace.Record()); err != nil {
 		log.Fatal(err)
 	}
 }

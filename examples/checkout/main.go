@@ -24,6 +24,7 @@ import (
 	"log"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/trace"
 	"github.com/busline/busline/examples/calculator/calculatorapi"
 	"github.com/busline/busline/examples/checkout/checkoutapi"
 	"github.com/busline/busline/examples/checkout/checkoutsvc"
@@ -31,7 +32,7 @@ import (
 )
 
 func main() {
-	if err := bus.Run(context.Background(), checkoutapi.Host, serve, bus.WithVersion("1")); err != nil {
+	if err := bus.Run(context.Background(), checkoutapi.Host, serve, bus.WithVersion("1"), trace.Record()); err != nil {
 		log.Fatal(err)
 	}
 }

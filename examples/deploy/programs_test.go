@@ -40,7 +40,7 @@ func TestPrograms(t *testing.T) {
 	products, probes := start(t, "./examples/products", []string{"-probes", address},
 		"BUS_NATS_URL="+broker), "http://"+address
 	products.Await("products.example is on the bus")
-	gateway := start(t, "./examples/tutorial/cmd/gateway", nil, "BUS_NATS_URL="+broker, "BUS_HTTP_ADDR=127.0.0.1:0")
+	gateway := start(t, "./bus/cmd/busline", []string{"gateway"}, "BUS_NATS_URL="+broker, "BUS_HTTP_ADDR=127.0.0.1:0")
 	ingress := gateway.Await("ready ")
 	subscribe(t, broker)
 

@@ -89,6 +89,14 @@ func (i *instance) request(id, method, toHost, path string, body []byte, more ..
 		{"Bus-Op-Code", "Req"},
 		{"Bus-Time-Budget", strconv.FormatInt(timeBudget.Milliseconds(), 10)},
 	}
+	if i.keys.own != nil && toHost != "all" {
+		proof, err := i.proof(toHost)
+		if err != nil {
+			log.Printf("the call of %s carries no proof: %v", toHost, err)
+		} else {
+			fields = append(fields, field{"Bus-Caller-Proof", proof})
+		}
+	}
 	if body != nil {
 		fields = append(fields, field{"Content-Type", "application/json"})
 	}

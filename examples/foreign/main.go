@@ -16,7 +16,8 @@
 //
 //	Hello, Ada!
 //
-// The files are named after the sections of docs/reference/wire.md: message.go, caller.go, server.go, stream.go. The
+// The files are named after the sections of docs/reference/wire.md: message.go, caller.go, server.go, stream.go,
+// proof.go, which needs BUS_SERVICE_KEY and BUS_SERVICE_JWKS. The
 // service itself is in service.go.
 package main
 
@@ -45,6 +46,7 @@ type instance struct {
 	broker *nats.Conn
 	plane  string
 	id     string // 10 characters, the first a letter
+	keys   serviceKeys
 
 	mu      sync.Mutex                // protects pending
 	pending map[string]chan *response // calls that wait, by message id; see caller.go
@@ -62,6 +64,10 @@ func main() {
 func run() error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	keys, err := readServiceKeys()
+	if err != nil {
+		return err
+	}
 	broker, err := nats.Connect(cmp.Or(os.Getenv("BUS_NATS_URL"), nats.DefaultURL),
 		nats.MaxReconnects(-1),    // never give up
 		nats.ReconnectBufSize(-1)) // and meanwhile keep nothing that would be late
@@ -73,6 +79,7 @@ func run() error {
 		broker: broker,
 		plane:  cmp.Or(os.Getenv("BUS_PLANE"), "bus"),
 		id:     "f" + strings.ToLower(rand.Text()[:9]),
+		keys:   keys,
 
 		pending: make(map[string]chan *response),
 	}

@@ -2,12 +2,19 @@ package main_test
 
 import (
 	"bufio"
+	"bytes"
+	"crypto/ed25519"
 	"crypto/rand"
+	"encoding/base64"
+	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
@@ -25,7 +32,13 @@ func TestForeign(t *testing.T) {
 	client := newClient(t, brokerURL)
 	callCalculator(t, client)
 
-	foreign := exampletest.Start(t, exampletest.Build(t, "."), "BUS_NATS_URL="+brokerURL)
+	keys := newKeys(t)
+	requests, err := client.broker.SubscribeSync("bus.443.example.calculator.|.POST.add")
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreign := exampletest.Start(t, exampletest.Build(t, "."), "BUS_NATS_URL="+brokerURL,
+		"BUS_SERVICE_KEY="+keys.own, "BUS_SERVICE_JWKS="+keys.set)
 	if sum := foreign.Await("calculator.example says: "); sum != "5 + 6 = 11" {
 		t.Errorf("the calculator says %s", sum)
 	}
@@ -40,6 +53,7 @@ func TestForeign(t *testing.T) {
 		}
 	}
 	callForeign(t, client)
+	keys.prove(client, requests)
 	breakRules(t, client)
 	openForeign(t, baseURL)
 
@@ -125,6 +139,76 @@ func callForeign(t *testing.T, client *client) {
 		response := client.call(test.subject, test.request, test.host, test.field)
 		if body := read(t, response); response.StatusCode != test.status || !strings.Contains(body, test.body) {
 			t.Errorf("%s %s on %s: %d %s", test.request, test.field, test.subject, response.StatusCode, body)
+		}
+	}
+}
+
+// keys are those of foreign.example, in files, and of caller.example.
+type keys struct {
+	t        *testing.T
+	own, set string
+	foreign  ed25519.PublicKey
+	caller   ed25519.PrivateKey
+}
+
+func newKeys(t *testing.T) *keys {
+	t.Helper()
+	k := &keys{t: t, own: filepath.Join(t.TempDir(), "own.json"), set: filepath.Join(t.TempDir(), "set.json")}
+	public, own, _ := ed25519.GenerateKey(rand.Reader)
+	callers, caller, _ := ed25519.GenerateKey(rand.Reader)
+	k.foreign, k.caller = public, caller
+	encode := base64.RawURLEncoding.EncodeToString
+	for path, text := range map[string]string{
+		k.own: `{"kty":"OKP","crv":"Ed25519","kid":"foreign.example","x":"` + encode(public) + `","d":"` + encode(own.Seed()) + `"}`,
+		k.set: `{"keys":[{"kty":"OKP","crv":"Ed25519","kid":"caller.example/1","x":"` + encode(callers) + `"}]}`,
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return k
+}
+
+// prove looks at the proof that the foreign service has sent, and sends it some, good and bad.
+func (k *keys) prove(client *client, requests *nats.Subscription) {
+	k.t.Helper()
+	message, err := requests.NextMsgWithContext(k.t.Context())
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	request, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(message.Data)))
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	proof := strings.Split(request.Header.Get("Bus-Caller-Proof"), ".")
+	signature, _ := base64.RawURLEncoding.DecodeString(proof[len(proof)-1])
+	if len(proof) != 3 || !ed25519.Verify(k.foreign, []byte(proof[0]+"."+proof[1]), signature) {
+		k.t.Errorf("the call is not proven: %s", message.Data)
+	}
+	claims, _ := base64.RawURLEncoding.DecodeString(proof[1])
+	if want := `{"sub":"` + request.Header.Get("Bus-From-Id") + `.foreign.example","aud":"calculator.example","plane":"bus",`; !strings.HasPrefix(string(claims), want) {
+		k.t.Errorf("the proof says %s, want %s…", claims, want)
+	}
+	sign := func(sender, audience string, life int64) string {
+		encode, now := base64.RawURLEncoding.EncodeToString, time.Now().Unix()
+		text := encode([]byte(`{"alg":"EdDSA","kid":"caller.example/1"}`)) + "." + encode(fmt.Appendf(nil,
+			`{"sub":%q,"aud":%q,"plane":"bus","iat":%d,"exp":%d}`, sender, audience, now, now+life))
+		return text + "." + encode(ed25519.Sign(k.caller, []byte(text)))
+	}
+	for proof, status := range map[string]int{
+		sign("c1aaaaaaaa.caller.example", "foreign.example", 120):     200,
+		sign("c2aaaaaaaa.caller.example", "foreign.example", 120):     401,
+		sign("c1aaaaaaaa.caller.example", "other.example", 120):       401,
+		sign("c1aaaaaaaa.caller.example", "foreign.example:417", 120): 401,
+		sign("c1aaaaaaaa.caller.example", "foreign.example", -60):     401,
+		sign("c1aaaaaaaa.caller.example", "foreign.example", 900):     401,
+		"a.b.c": 401,
+		"":      403,
+	} {
+		response := client.call("443.example.foreign.|.GET.confide", "GET /confide", "foreign.example",
+			"Bus-Caller-Proof: "+proof)
+		if body := read(k.t, response); response.StatusCode != status {
+			k.t.Errorf("%q: %d %s", proof, response.StatusCode, body)
 		}
 	}
 }

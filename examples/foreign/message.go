@@ -39,7 +39,7 @@ type received struct {
 }
 
 // once are the fields that a message has no more than once.
-var once = regexp.MustCompile("^(host|content-length|bus-(from-host|from-id|msg-id|op-code|time-budget|call-depth|actor|fragment|queue|window|method|content-length))$")
+var once = regexp.MustCompile("^(host|content-length|bus-(from-host|from-id|msg-id|op-code|time-budget|call-depth|caller-proof|actor|fragment|queue|window|method|content-length))$")
 
 const (
 	maxHead   = 80 << 10

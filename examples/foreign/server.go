@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -22,6 +23,8 @@ type endpoint struct {
 	queue string // the queue group; "" where every instance answers
 	serve func(r *request) answer
 	lines func(r *request) iter.Seq[string] // in place of serve: a stream
+
+	callers []string // the hosts of the services that may call; nil for all
 }
 
 // request is a request that has come.
@@ -177,6 +180,25 @@ func (i *instance) objection(r *request, by endpoint, err error) *answer {
 		refused = i.problem(r, http.StatusMethodNotAllowed, "only GET and HEAD are served there")
 		refused.fields = append(refused.fields, field{"Allow", "GET, HEAD"})
 	default:
+		return i.callerObjection(r, by)
+	}
+	return &refused
+}
+
+// callerObjection returns what there is against the sender of a request, nil for nothing.
+func (i *instance) callerObjection(r *request, by endpoint) *answer {
+	if by.callers == nil {
+		return nil
+	}
+	var refused answer
+	if r.fields["bus-caller-proof"] == "" {
+		refused = i.problem(r, http.StatusForbidden, "only some services may call, and the caller proves nothing")
+	} else if err := i.checkCaller(r); err != nil {
+		refused = i.problem(r, http.StatusUnauthorized, "the proof of the caller: "+err.Error())
+		refused.fields = append(refused.fields, field{"WWW-Authenticate", `Bus-Caller-Proof error="invalid_token"`})
+	} else if !slices.Contains(by.callers, r.fields["bus-from-host"]) {
+		refused = i.problem(r, http.StatusForbidden, "the caller is not among the services that may call")
+	} else {
 		return nil
 	}
 	return &refused

@@ -11,11 +11,12 @@ import (
 // endpoints are what this service serves: its own, and those that make it be found.
 func (i *instance) endpoints() []endpoint {
 	return []endpoint{
-		{"443", "/greet", host, greet, nil},
-		{"443", "/verses", host, nil, verses},
-		{"443", "/openapi.json", host, document, nil},
-		{"888", "/allow", host, i.allow, nil},
-		{"888", "/ping", "", i.ping, nil},
+		{port: "443", path: "/greet", queue: host, serve: greet},
+		{port: "443", path: "/verses", queue: host, lines: verses},
+		{port: "443", path: "/confide", queue: host, serve: greet, callers: []string{"caller.example"}},
+		{port: "443", path: "/openapi.json", queue: host, serve: document},
+		{port: "888", path: "/allow", queue: host, serve: i.allow},
+		{port: "888", path: "/ping", serve: i.ping},
 	}
 }
 
@@ -54,6 +55,19 @@ const openAPI = `{
         "operationId": "greet",
         "tags": ["foreign.example"],
         "parameters": [{"name": "name", "in": "query", "schema": {"type": "string"}}],
+        "responses": {
+          "200": {"description": "OK", "content": {"text/plain": {"schema": {"type": "string"}}}},
+          "default": {"description": "Error", "content": {"application/problem+json": {"schema": {"type": "object"}}}}
+        }
+      }
+    },
+    "/foreign.example:443/confide": {
+      "get": {
+        "summary": "GET /confide",
+        "description": "Greets a service that proves who it is.",
+        "operationId": "confide",
+        "tags": ["foreign.example"],
+        "x-callers": ["caller.example"],
         "responses": {
           "200": {"description": "OK", "content": {"text/plain": {"schema": {"type": "string"}}}},
           "default": {"description": "Error", "content": {"application/problem+json": {"schema": {"type": "object"}}}}

@@ -22,12 +22,13 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/events"
+	"github.com/busline/busline/bus/trace"
 	"github.com/busline/busline/examples/orders/ordersapi"
 	"github.com/busline/busline/examples/orders/orderssvc"
 )
 
 func main() {
-	if err := bus.Run(context.Background(), ordersapi.Host, serve, bus.WithVersion("1")); err != nil {
+	if err := bus.Run(context.Background(), ordersapi.Host, serve, bus.WithVersion("1"), trace.Record()); err != nil {
 		log.Fatal(err)
 	}
 }

@@ -19,12 +19,13 @@ import (
 	"log"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/trace"
 	"github.com/busline/busline/examples/payments/paymentsapi"
 	"github.com/busline/busline/examples/payments/paymentssvc"
 )
 
 func main() {
-	if err := bus.Run(context.Background(), paymentsapi.Host, serve, bus.WithVersion("1")); err != nil {
+	if err := bus.Run(context.Background(), paymentsapi.Host, serve, bus.WithVersion("1"), trace.Record()); err != nil {
 		log.Fatal(err)
 	}
 }

@@ -31,12 +31,13 @@ import (
 	"log"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/trace"
 	"github.com/busline/busline/examples/payroll/payrollapi"
 	"github.com/busline/busline/examples/payroll/payrollsvc"
 )
 
 func main() {
-	if err := bus.Run(context.Background(), payrollapi.Host, serve, bus.WithVersion("1")); err != nil {
+	if err := bus.Run(context.Background(), payrollapi.Host, serve, bus.WithVersion("1"), trace.Record()); err != nil {
 		log.Fatal(err)
 	}
 }

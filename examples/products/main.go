@@ -34,6 +34,7 @@ import (
 	"log"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/trace"
 	"github.com/busline/busline/examples/products/productapi"
 	"github.com/busline/busline/examples/products/productsvc"
 )
@@ -41,7 +42,7 @@ import (
 func main() {
 	probes := flag.String("probes", "", "address that answers GET /-/healthy, /-/ready and /metrics, such as :8081")
 	flag.Parse()
-	if err := bus.Run(context.Background(), productapi.Host, serve, bus.WithVersion("1"),
+	if err := bus.Run(context.Background(), productapi.Host, serve, bus.WithVersion("1"), trace.Record(),
 		bus.WithProbes(*probes)); err != nil {
 		log.Fatal(err)
 	}

@@ -17,11 +17,3 @@ func Run(ctx context.Context, stdout io.Writer, brokerURL, brokerAddress string,
 		listen:        []ingress.ServerOption{ingress.WithAddress("127.0.0.1:0")},
 	})
 }
-
-// RunTraced is run with a broker of its own, and traces in a file.
-func RunTraced(ctx context.Context, stdout io.Writer, file string) error {
-	return run(ctx, stdout, settings{
-		brokerAddress: "127.0.0.1:0", traces: file,
-		listen: []ingress.ServerOption{ingress.WithAddress("127.0.0.1:0")},
-	})
-}

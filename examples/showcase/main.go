@@ -1,4 +1,4 @@
-// Showcase runs a whole bus in one process, with nothing to install: a broker, six services, a portal that describes
+// Showcase runs a whole bus in one process, with nothing to install: a broker, ten services, a portal that describes
 // them, and an ingress for browsers and curl.
 //
 //	go run ./examples/showcase
@@ -14,6 +14,7 @@
 //	http://127.0.0.1:8080/payments.example/receipts                        a union, enums, and what may be missing; see examples/payments
 //	http://127.0.0.1:8080/orders.example/order?item=Tea&quantity=2         an order, an event that two services get; one of them refuses large ones
 //	http://127.0.0.1:8080/trouble.example/sleep?ms=100                     a slow call; what else can go wrong is there too
+//	http://127.0.0.1:8080/shop/products                                    the products below a public path of their own
 //	http://127.0.0.1:8080/mcp                                              the functions as tools for agents; see docs/guides/mcp.md
 //	nats://127.0.0.1:4222                                                  the broker; go run ./examples/hello joins it
 //	ready http://127.0.0.1:8080
@@ -24,16 +25,15 @@
 // already running: several showcases may share one, and then share the calls, too. BUS_SHORT_CIRCUIT=0 sends every call
 // over the broker.
 //
-//	go run ./examples/showcase -traces traces.txt
+//	go run ./bus/cmd/busline call --trace messaging.example/home
 //
-// writes each call with all calls that it causes to a file, or with a hyphen to standard error.
+// shows a call with all calls that it causes.
 package main
 
 import (
 	"cmp"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -51,22 +51,14 @@ type settings struct {
 	brokerAddress string                 // which listens here if it can
 	connect       []bus.ConnectOption    // of every connection
 	listen        []ingress.ServerOption // of the HTTP server
-	traces        string                 // a file, "-" for standard error, "" for none
 }
 
 func main() {
-	traces := flag.String("traces", "", "write traces to this `file`; - is standard error")
-	flag.Parse()
-	if flag.NArg() > 0 {
-		fmt.Fprintf(os.Stderr, "showcase: %q is no option; there is -traces\n", flag.Args())
-		os.Exit(2)
-	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // the second signal ends the process
 	err := run(ctx, os.Stdout, settings{
 		brokerURL:     os.Getenv("BUS_NATS_URL"),
 		brokerAddress: "127.0.0.1:4222", // where services look for one
-		traces:        *traces,
 	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "showcase:", err)
@@ -91,9 +83,6 @@ func run(ctx context.Context, stdout io.Writer, with settings) (err error) {
 
 // open opens everything, and says so.
 func (s *showcase) open(ctx context.Context, stdout io.Writer, with settings) (*ingress.Server, error) {
-	if err := s.trace(with.traces); err != nil {
-		return nil, err
-	}
 	if err := s.findBroker(with.brokerURL, with.brokerAddress); err != nil {
 		return nil, err
 	}

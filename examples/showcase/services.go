@@ -6,11 +6,15 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/claims"
+	"github.com/busline/busline/examples/calculator/calculatorapi"
 	"github.com/busline/busline/examples/calculator/calculatorsvc"
+	"github.com/busline/busline/examples/checkout/checkoutapi"
+	"github.com/busline/busline/examples/checkout/checkoutsvc"
 	"github.com/busline/busline/examples/payments/paymentsapi"
 	"github.com/busline/busline/examples/payments/paymentssvc"
 	"github.com/busline/busline/examples/payroll/payrollapi"
 	"github.com/busline/busline/examples/payroll/payrollsvc"
+	"github.com/busline/busline/examples/products/productapi"
 	"github.com/busline/busline/examples/products/productsvc"
 	"github.com/busline/busline/examples/trouble/troublesvc"
 	"github.com/busline/busline/msgsvc"
@@ -21,7 +25,7 @@ import (
 func (s *showcase) startServices(ctx context.Context) error {
 	for _, start := range []func(context.Context) error{
 		s.startPortal, s.startMessaging, s.startCalculator, s.startProducts, s.startPayroll, s.startPayments, s.startOrders,
-		s.startTrouble,
+		s.startCheckout, s.startTrouble,
 	} {
 		if err := start(ctx); err != nil {
 			return err
@@ -37,7 +41,7 @@ func (s *showcase) startPortal(ctx context.Context) error {
 	}
 	s.show("https://portal/", "all services, described; try them there")
 	s.show("https://portal/openapi.json", "one OpenAPI document for all of them")
-	return portal.Register(conn, portal.WithEventOperators("")) // everyone may try what it can do
+	return portal.Register(conn, portal.WithOperators("")) // everyone may try what it can do
 }
 
 // startMessaging starts three instances, so that there are instances to choose from.
@@ -99,6 +103,16 @@ func (s *showcase) startPayments(ctx context.Context) error {
 	}
 	s.show("https://payments.example/receipts", "a union, enums, and what may be missing; see examples/payments")
 	return paymentssvc.Serve(conn)
+}
+
+// startCheckout starts a service that calls two others.
+func (s *showcase) startCheckout(ctx context.Context) error {
+	conn, err := s.connect(ctx, checkoutapi.Host)
+	if err != nil {
+		return err
+	}
+	service := checkoutsvc.New(productapi.NewClient(conn), calculatorapi.NewClient(conn))
+	return bus.Serve[checkoutapi.Checkout](conn, service)
 }
 
 func (s *showcase) startTrouble(ctx context.Context) error {

@@ -121,8 +121,8 @@ func TestPrints(t *testing.T) {
 			t.Errorf("%s answers %d %s", url, status, answer)
 		}
 	}
-	if len(show.lines) != 11 {
-		t.Errorf("%d lines, want 11:\n%s", len(show.lines), strings.Join(show.lines, "\n"))
+	if len(show.lines) != 12 {
+		t.Errorf("%d lines, want 12:\n%s", len(show.lines), strings.Join(show.lines, "\n"))
 	}
 }
 

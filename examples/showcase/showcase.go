@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/trace"
 )
 
 // drainTimeout is how long the calls in flight may take at the end: more than the 20 s that a call has.
@@ -23,7 +24,7 @@ type showcase struct {
 // connect joins the bus as a host, until the end.
 func (s *showcase) connect(ctx context.Context, host string, options ...bus.ConnectOption) (*bus.Conn, error) {
 	conn, err := bus.Connect(ctx, host, slices.Concat(s.connectOptions,
-		[]bus.ConnectOption{bus.WithVersion("1")}, options)...)
+		[]bus.ConnectOption{bus.WithVersion("1"), trace.Record(trace.Operators(""))}, options)...)
 	if err != nil {
 		return nil, err
 	}

@@ -48,6 +48,7 @@ func (s *showcase) print(stdout io.Writer, baseURL, brokerURL string) {
 	for _, sight := range s.sights {
 		fmt.Fprintf(table, "%s/%s\t%s\n", baseURL, strings.TrimPrefix(sight.address, "https://"), sight.about)
 	}
+	fmt.Fprintf(table, "%s/shop/products\tthe products below a public path of their own\n", baseURL)
 	fmt.Fprintf(table, "%s/mcp\tthe functions as tools for agents; see docs/guides/mcp.md\n", baseURL)
 	join := "go run ./examples/hello"
 	if brokerURL != nats.DefaultURL {

@@ -18,12 +18,13 @@ import (
 	"log"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/trace"
 	"github.com/busline/busline/examples/trouble/troubleapi"
 	"github.com/busline/busline/examples/trouble/troublesvc"
 )
 
 func main() {
-	if err := bus.Run(context.Background(), troubleapi.Host, serve, bus.WithVersion("1")); err != nil {
+	if err := bus.Run(context.Background(), troubleapi.Host, serve, bus.WithVersion("1"), trace.Record()); err != nil {
 		log.Fatal(err)
 	}
 }

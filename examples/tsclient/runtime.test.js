@@ -61,6 +61,9 @@ for (const {name, answer, options, call, calls} of [
     calls: 1,
   },
   {name: 'that changes something, over a network that fails', answer: broken, calls: 1},
+  {name: 'that has a key, over a network that fails', answer: broken, call: ({pay}) => pay(), calls: 3},
+  {name: 'that has a key, and may have run', answer: problem({status: 504}), call: ({pay}) => pay(), calls: 3},
+  {name: 'that has a key, and is refused', answer: problem({status: 409}), call: ({pay}) => pay(), calls: 1},
   {name: 'that reads, over a network that fails', answer: broken, call: ({list}) => list({filter: {ids: []}}), calls: 3},
 ]) {
   test(`a call ${name} is made ${calls} times`, async () => {
@@ -72,6 +75,20 @@ for (const {name, answer, options, call, calls} of [
     assert.equal(requests.length, calls);
   });
 }
+
+test('a call has one key, however often it is made', async () => {
+  const nothing = () => new Response(null, {status: 204});
+  const {bus, requests} = serve(number, [broken, nothing]);
+  await bus.shopExample.pay();
+  await bus.shopExample.pay({'Idempotency-Key': 'order-7'});
+  await bus.shopExample.pay({'Idempotency-Key': ' '}, {headers: {'IDEMPOTENCY-KEY': ''}});
+  const keys = requests.map(({headers}) => headers['Idempotency-Key']);
+  assert.match(keys[0], /^[0-9a-f]{32}$/);
+  assert.match(keys[3], /^[0-9a-f]{32}$/);
+  assert.deepEqual(keys, [keys[0], keys[0], 'order-7', keys[3]]);
+  await bus.shopExample.pay({}, {headers: {'idempotency-key': 'order-8'}});
+  assert.equal(new Headers(requests[4].headers).get('Idempotency-Key'), 'order-8');
+});
 
 test('a token is asked for again after 401, once', async () => {
   const asked = [];

@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -22,7 +23,8 @@ func TestTutorial(t *testing.T) {
 	shop := newShop(t, commands(t, 1)...)
 	shop.run("go", "generate", "./...")
 	shop.run("go", "test", "./...")
-	shipping, orders, gateway := shop.build("shipping"), shop.build("orders"), shop.build("gateway")
+	shipping, orders := shop.build("shipping"), shop.build("orders")
+	gateway := exampletest.Build(t, filepath.Join(root, "bus", "cmd", "busline"))
 	if err := os.RemoveAll(shop.directory); err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +41,8 @@ func TestTutorial(t *testing.T) {
 	}
 	ordering := start(orders)
 	ordering.Await("orders.example is on the bus as ")
-	door := start(gateway, "BUS_HTTP_ADDR=127.0.0.1:0")
+	door := exampletest.StartCommand(t, exec.CommandContext(t.Context(), gateway, "gateway"),
+		"BUS_NATS_URL="+b.Broker().URL(), "BUS_HTTP_ADDR=127.0.0.1:0")
 	url := door.Await("ready ")
 
 	const order = "/orders.example/price?goods=5000&grams=1500&country="
@@ -80,7 +83,7 @@ func TestTutorialWithoutWorkspace(t *testing.T) {
 	shop.run("go", "generate", "./...")
 	shop.run("go", "get", "-t", "./...")
 	shop.run("go", "test", "./...")
-	shop.build("gateway")
+	shop.build("orders")
 }
 
 // TestTutorial_ShowsItsFiles: the page has each file as a whole, in the reader's module. A program that it only

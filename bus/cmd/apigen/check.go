@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/reflectapi"
 	"github.com/busline/busline/restmap"
 )
@@ -51,6 +52,9 @@ func (d *description) checkClient(names clientNames) {
 
 // checkEvents finds methods that cannot be events.
 func (d *description) checkEvents() {
+	if err := d.api.declared.CheckScope(reflectapi.OfEventInterface); err != nil {
+		d.diagnostics = append(d.diagnostics, diagnostic{d.api.at, fmt.Sprintf("%s: its comment %s", d.api.name, err)})
+	}
 	for _, o := range d.operations {
 		rest, is := strings.CutPrefix(o.name, "On")
 		switch {
@@ -67,11 +71,18 @@ func (d *description) checkEvents() {
 	}
 }
 
-// checkCalls finds methods that are declared as events.
+// checkCalls finds methods that are declared as events, and callers that are no hosts.
 func (d *description) checkCalls() {
+	if err := subject.CheckCallers(d.api.declared.Callers); err != nil {
+		d.diagnostics = append(d.diagnostics, diagnostic{d.api.at,
+			fmt.Sprintf("%s: %s: %s", d.api.name, reflectapi.CallersDirective, err)})
+	}
 	for _, o := range d.operations {
 		if err := o.declared.CheckScope(reflectapi.OfCall | reflectapi.OfWebMethod); err != nil {
 			d.refuse(o, err)
+		}
+		if err := subject.CheckCallers(o.declared.Callers); err != nil {
+			d.refuse(o, fmt.Errorf("%s: %w", reflectapi.CallersDirective, err))
 		}
 	}
 }

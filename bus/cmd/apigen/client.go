@@ -33,19 +33,21 @@ type clientProblem struct {
 
 // clientMethod holds what the template needs for one method.
 type clientMethod struct {
-	Name     string
-	Field    string // of the client: "add"
-	Comment  string
-	Method   string // the HTTP method: "POST"
-	Path     string // "/products/{id}"
-	Port     int    // 0 for that of the host
-	Key      string // the argument that orders the event, "" for none
-	Params   string // "ctx context.Context, x int"
-	Outcomes string // "sum int, err error"
-	Given    string // "ctx, addArguments{x, y}"
-	Taken    string // "response, err :="
-	Returned string // "response.Results.Sum, err"; the whole call if it streams
-	Streams  bool   // Outcomes is the type of a stream
+	Name    string
+	Field   string // of the client: "add"
+	Comment string
+	Method  string // the HTTP method: "POST"
+	Path    string // "/products/{id}"
+	Port    int    // 0 for that of the host
+	Key     string // the argument that orders the event, "" for none
+
+	Idempotent bool   // each call has a key
+	Params     string // "ctx context.Context, x int"
+	Outcomes   string // "sum int, err error"
+	Given      string // "ctx, addArguments{x, y}"
+	Taken      string // "response, err :="
+	Returned   string // "response.Results.Sum, err"; the whole call if it streams
+	Streams    bool   // Outcomes is the type of a stream
 
 	Arguments, Results string // the types of the operation: "addArguments", "struct{}"
 	// The structs to declare for these, nil if a struct exists already.

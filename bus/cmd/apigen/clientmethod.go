@@ -17,7 +17,8 @@ func (o *operation) clientMethod(names clientNames, fields scope, packages *impo
 	m := &clientMethod{
 		Name: o.name, Field: fields.free(unexported(o.name)), Comment: o.doc,
 		Method: o.endpoint.ClientRoute().Method, Path: o.endpoint.Path().String(), Port: o.port, Key: o.declared.Key,
-		Arguments: "struct{}", Results: "struct{}",
+		Idempotent: o.declared.Idempotent,
+		Arguments:  "struct{}", Results: "struct{}",
 	}
 	if len(o.served.Args) > 0 {
 		m.Arguments = names.arguments(o.name)

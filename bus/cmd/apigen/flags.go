@@ -72,7 +72,7 @@ type request struct {
 // examples are directives that may stand at some places, a line each.
 func examples(places reflectapi.Scope) (lines string) {
 	for _, each := range reflectapi.DirectivesOf(places) {
-		lines += "\t" + each.Name + " " + each.Example + "\n"
+		lines += "\t" + strings.TrimSpace(each.Name+" "+each.Example) + "\n"
 	}
 	return lines
 }

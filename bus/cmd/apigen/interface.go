@@ -81,6 +81,14 @@ func (s *sources) api(name string) (*api, error) {
 	}
 	found.declared = declared
 	s.flatten(found, named)
+	for _, part := range found.parts {
+		if part == object || part == named.Obj() {
+			continue
+		}
+		if err := declared.CheckEmbedded(name, part.Name(), s.commentOf(part)); err != nil {
+			return refuse("%s: %s", name, err)
+		}
+	}
 	switch {
 	case len(found.methods) > 0:
 	case found.invalid:

@@ -1,7 +1,6 @@
 package main_test
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -138,8 +137,8 @@ func TestRefusedUnions(t *testing.T) {
 			"which is for calls, web methods and interfaces: unions have only //busline:oneOf"},
 		"in lower case": {"-type T", files("package p\n\n//busline:oneof kind a=A\ntype T interface{ M() int }\n\ntype A struct{}\n"),
 			"api.go:4: T: its comment has //busline:oneof, which is not a directive: there are //busline:arg, //busline:result, " +
-				"//busline:status, //busline:problem, //busline:route, //busline:method, //busline:port, //busline:resource, " +
-				"//busline:key, //busline:field, //busline:oneOf, //busline:tool; did you mean //busline:oneOf?"},
+				"//busline:status, //busline:problem, //busline:route, //busline:method, //busline:port, //busline:callers, //busline:resource, " +
+				"//busline:key, //busline:field, //busline:oneOf, //busline:tool, //busline:idempotent; did you mean //busline:oneOf?"},
 		"a struct": {"-type T", files("package p\n\n//busline:oneOf kind a=A\ntype T struct{}\n\ntype A struct{}\n"),
 			"api.go:4: T is no interface that a type can implement, so it has no variants: leave out //busline:oneOf, " +
 				"or declare an interface with a method that the variants have"},
@@ -366,7 +365,7 @@ func TestRefusedRoutes(t *testing.T) {
 	checkRefusals(t, map[string]refusal{
 		"misspelled": {"-type T", of("\t//busline:rout GET /a"), "api.go:5: method Add: its comment has //busline:rout, " +
 			"which is not a directive: there are //busline:arg, //busline:result, //busline:status, //busline:problem, " +
-			"//busline:route, //busline:method, //busline:port, //busline:resource, //busline:key, //busline:field, //busline:oneOf, //busline:tool; " +
+			"//busline:route, //busline:method, //busline:port, //busline:callers, //busline:resource, //busline:key, //busline:field, //busline:oneOf, //busline:tool, //busline:idempotent; " +
 			"did you mean //busline:route?"},
 		"twice": {"-type T", of("\t//busline:route GET /a\n\t//busline:route GET /b"),
 			"api.go:6: method Add: its comment has more than one //busline:route: leave one"},
@@ -405,7 +404,7 @@ func TestRefusedRoutes(t *testing.T) {
 		"of the type": {"-type T",
 			files("package p\n\n// T is.\n//busline:route GET /a\ntype T interface {\n\tAdd(id int) error\n}\n"),
 			"api.go:5: T: its comment has //busline:route GET /a, which is for calls and web methods: " +
-				"interfaces have only //busline:port and //busline:resource"},
+				"interfaces have only //busline:port, //busline:callers and //busline:resource"},
 		"of an embedded": {"-type T",
 			files("package p\n\ntype B interface{ Add(id int) error }\n\ntype T interface {\n\t//busline:route GET /a\n\tB\n}\n"), "api.go:6: " + unread},
 		"of an event": {"-type T -events -host h",
@@ -419,7 +418,11 @@ func TestRefusedRoutes(t *testing.T) {
 func TestNearDirectives(t *testing.T) {
 	t.Parallel()
 	for _, each := range reflectapi.Directives() {
-		text := strings.TrimPrefix(each.Name, reflectapi.DirectivePrefix) + " " + cmp.Or(each.Example, "Client")
+		example := each.Example
+		if each.IsGenerated() {
+			example = "Client"
+		}
+		text := strings.TrimSpace(strings.TrimPrefix(each.Name, reflectapi.DirectivePrefix) + " " + example)
 		write := reflectapi.DirectivePrefix + text
 		refusals := map[string]refusal{write: {"-type T",
 			files("package p\n\ntype T interface {\n\t" + write + "\n\n\tAdd(id int) error\n}\n"),
@@ -463,7 +466,25 @@ func TestRefusedDirectives(t *testing.T) {
 			"\n\tOnSub(number int, price float64, id ID, at time.Time, tags []string) error\n}\n")
 	}
 	at := func(line int, text string) string { return fmt.Sprintf("api.go:%d: method List: %s", line, text) }
+	const who = `who may call: "*" is neither a host nor of the form "*.billing.example": host "*": label "*" is not 1 to 63 ` +
+		"characters of a-z, 0-9 and inner hyphens"
+	embedding := func(above, directive string) map[string]string {
+		return files("package p\n\n//busline:" + directive + "\ntype B interface { " + method +
+			" }\n\ntype M interface{ B }\n\n" + above + "\ntype T interface{ M }\n")
+	}
 	checkRefusals(t, map[string]refusal{
+		"callers of an embedded": {"-type T", embedding("", "callers a.example"),
+			"api.go:9: T: it embeds B, whose comment has //busline:callers a.example, which T does not get: " +
+				"repeat it above T, or put it at the methods of B"},
+		"collection of an embedded": {"-type T", embedding("//busline:port 444", "resource lists"),
+			"api.go:9: T: it embeds B, whose comment has //busline:resource lists, which T does not get: repeat it above T"},
+		"callers of all": {"-type T", typed("//busline:callers *"), "api.go:6: T: //busline:callers: " + who},
+		"callers of a method": {"-type T", declared("//busline:callers a.example *"),
+			at(5, "//busline:callers: "+who)},
+		"callers of events": {"-type T -events -host h",
+			files("package p\n\n//busline:callers a.example\ntype T interface { OnSub(id int) error }\n"),
+			"api.go:4: T: its comment has //busline:callers a.example, which is for calls, web methods and interfaces: " +
+				"interfaces of events have none"},
 		"no such argument": {"-type T", declared("//busline:arg limits minimum=1"),
 			at(5, "//busline:arg limits: the method has no argument of that name; it has filter, limit, tags")},
 		"no such result": {"-type T", declared("//busline:result sum all"),
@@ -525,19 +546,19 @@ func TestRefusedDirectives(t *testing.T) {
 		"collection of a method": {"-type T", declared("//busline:resource lists"),
 			at(5, "its comment has //busline:resource lists, which is for interfaces: calls and events have only "+
 				"//busline:arg, //busline:result, //busline:status, //busline:problem, //busline:route, //busline:method, "+
-				"//busline:port, //busline:key and //busline:tool")},
+				"//busline:port, //busline:callers, //busline:key, //busline:tool and //busline:idempotent")},
 		"key of a call": {"-type T", declared("//busline:key limit"),
 			at(5, "has //busline:key limit, which is for events: calls and web methods have only //busline:arg, "+
 				"//busline:result, //busline:status, //busline:problem, //busline:route, //busline:method, "+
-				"//busline:port, //busline:field and //busline:tool")},
+				"//busline:port, //busline:callers, //busline:field, //busline:tool and //busline:idempotent")},
 		"key of a web method": {"-type T", files("package p\n\nimport \"net/http\"\n\ntype T interface {\n\t//busline:key " +
 			"w\n\tGet(w http.ResponseWriter, r *http.Request)\n\tAdd(x int) error\n}\n"),
 			"api.go:7: method Get: its comment has //busline:key w, which is for events: " +
-				"web methods have only //busline:route, //busline:method, //busline:port and //busline:field"},
+				"web methods have only //busline:route, //busline:method, //busline:port, //busline:callers and //busline:field"},
 		"field of a function": {"-type T", declared("//busline:field limit integer"),
 			at(5, "its comment has //busline:field limit integer, which is for web methods: calls and events have only "+
 				"//busline:arg, //busline:result, //busline:status, //busline:problem, //busline:route, //busline:method, "+
-				"//busline:port, //busline:key and //busline:tool")},
+				"//busline:port, //busline:callers, //busline:key, //busline:tool and //busline:idempotent")},
 		"field without a type": {"-type T", declared("//busline:field limit"),
 			at(5,
 				`its comment has "//busline:field limit": write a name and a type, then keywords, a description or both, as in //busline:field title string required maxLength=80 title of the page`)},
@@ -561,7 +582,7 @@ func TestRefusedDirectives(t *testing.T) {
 			"api.go:6: T: its comment has //busline:client, which apigen writes: leave it out"},
 		"argument of a type": {"-type T", typed("//busline:arg limit minimum=1"),
 			"api.go:6: T: its comment has //busline:arg limit minimum=1, which is for calls and events: " +
-				"interfaces have only //busline:port and //busline:resource"},
+				"interfaces have only //busline:port, //busline:callers and //busline:resource"},
 		"unused collection": {"-type T", typed("//busline:resource lists"),
 			"api.go:6: the collection lists is of no use: no method is a bare verb that is served as REST"},
 		"collection": {"-type T", typed("//busline:resource a/{b"),
@@ -569,7 +590,7 @@ func TestRefusedDirectives(t *testing.T) {
 		"status of a web method": {"-type T", files("package p\n\nimport \"net/http\"\n\ntype T interface " +
 			"{\n\t//busline:status 201\n\tGet(w http.ResponseWriter, r *http.Request)\n\tAdd(x int) error\n}\n"),
 			"api.go:7: method Get: its comment has //busline:status 201, which is for calls: " +
-				"web methods have only //busline:route, //busline:method, //busline:port and //busline:field"},
+				"web methods have only //busline:route, //busline:method, //busline:port, //busline:callers and //busline:field"},
 		"port of an event": {"-type T -events -host h",
 			files("package p\n\ntype T interface {\n\t//busline:port 444\n\tOnSub(id int) error\n}\n"),
 			"api.go:5: method OnSub: has //busline:port 444, which is for calls, web methods and interfaces: " +

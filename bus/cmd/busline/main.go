@@ -17,6 +17,9 @@ import (
 
 	"github.com/busline/busline/bus/cmd/busline/internal/agent"
 	"github.com/busline/busline/bus/cmd/busline/internal/cli"
+	"github.com/busline/busline/bus/cmd/busline/internal/dev"
+	"github.com/busline/busline/bus/cmd/busline/internal/gateway"
+	"github.com/busline/busline/bus/cmd/busline/internal/scaffold"
 )
 
 func main() {
@@ -29,7 +32,8 @@ func main() {
 		Stdout: os.Stdout, StdoutTerminal: isTerminal(os.Stdout),
 		Stderr: os.Stderr, StderrTerminal: isTerminal(os.Stderr),
 		Height: height,
-		Getenv: os.Getenv, More: agent.Command,
+		Getenv: os.Getenv, Setenv: os.Setenv,
+		More: []cli.Subcommand{agent.Command, dev.Command, gateway.Command, scaffold.Command},
 	}, os.Args[1:]))
 }
 

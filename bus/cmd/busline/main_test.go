@@ -5,7 +5,6 @@ import (
 	"context"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"testing"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -21,14 +20,11 @@ import (
 // end of standard input ends the program.
 func TestMCP(t *testing.T) {
 	t.Parallel()
-	program := filepath.Join(t.TempDir(), "busline.exe")
-	built, err := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", program, ".").CombinedOutput()
-	require.NoError(t, err, string(built))
 	embedded, err := broker.Start(broker.Listen("127.0.0.1:0"))
 	require.NoError(t, err)
 	t.Cleanup(embedded.Close)
 	var stderr bytes.Buffer
-	busline := exec.CommandContext(t.Context(), program, "mcp", "--url", embedded.URL())
+	busline := exec.CommandContext(t.Context(), program(t), "mcp", "--url", embedded.URL())
 	busline.Env, busline.Stderr = append(os.Environ(), "BUS_PLANE=mcp"), &stderr
 	client := sdk.NewClient(&sdk.Implementation{Name: "editor", Version: "1"}, nil)
 	session, err := client.Connect(t.Context(), &sdk.CommandTransport{Command: busline}, nil)

@@ -9,11 +9,13 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/events"
+	"github.com/busline/busline/bus/trace"
 	"github.com/busline/busline/examples/orders/ordersapi"
 )
 
 func main() {
-	if err := bus.Run(context.Background(), "mailer.example", subscribe, bus.WithVersion("1")); err != nil {
+	err := bus.Run(context.Background(), "mailer.example", subscribe, bus.WithVersion("1"), trace.Record())
+	if err != nil {
 		log.Fatal(err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/busline/busline/bus"
@@ -21,21 +22,23 @@ func main() {
 	}
 }
 
-// run runs the first service, and the others within it: the last one is closed first.
+// run runs the services, each with a connection of its own: the last one is closed first.
 func run(ctx context.Context, hosts []string) error {
-	if len(hosts) == 0 {
-		fmt.Println("ready")
-		return nil
+	chosen := slices.DeleteFunc([]bus.Service{service(stock.Host, stock.Serve), service(shop.Host, shop.Serve)},
+		func(s bus.Service) bool { return !slices.Contains(hosts, s.Host) })
+	if len(chosen) < len(hosts) {
+		return fmt.Errorf("SERVICES names %q; use %s, %s or both, with a comma between them",
+			strings.Join(hosts, ","), stock.Host, shop.Host)
 	}
-	services := map[string]func(*bus.Conn) error{stock.Host: stock.Serve, shop.Host: shop.Serve}
-	serve, known := services[hosts[0]]
-	if !known {
-		return fmt.Errorf("SERVICES names %q; use %s, %s or both, with a comma between them", hosts[0], stock.Host, shop.Host)
-	}
-	return bus.Run(ctx, hosts[0], func(ctx context.Context, conn *bus.Conn) error {
+	return bus.RunAll(ctx, chosen)
+}
+
+func service(host string, serve func(*bus.Conn) error) bus.Service {
+	return bus.Service{Host: host, Start: func(_ context.Context, conn *bus.Conn) error {
 		if err := serve(conn); err != nil {
 			return err
 		}
-		return run(ctx, hosts[1:])
-	})
+		fmt.Println("ready", host)
+		return nil
+	}}
 }

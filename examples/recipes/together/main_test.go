@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -15,13 +16,15 @@ import (
 func TestPage(t *testing.T) {
 	t.Parallel()
 	executable := exampletest.Build(t, ".")
-	for _, processes := range [][]string{{""}, {"stock.example", "shop.example"}} {
+	for _, processes := range [][]string{{"stock.example,shop.example"}, {"stock.example", "shop.example"}} {
 		b := bustest.New(t, broker.Listen("127.0.0.1:0"))
 		var started []*exampletest.Program
 		for _, services := range processes {
 			program := exampletest.Start(t, executable,
 				"BUS_NATS_URL="+b.Broker().URL(), "BUS_PLANE="+b.Plane(), "SERVICES="+services)
-			program.Await("ready")
+			for host := range strings.SplitSeq(services, ",") {
+				program.Await("ready " + host)
+			}
 			started = append(started, program)
 		}
 		recipetest.Curl(t, b, "together", nil)

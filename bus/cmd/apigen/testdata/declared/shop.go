@@ -28,6 +28,7 @@ type Shop interface {
 	//
 	//busline:route POST /goods/{id}/order
 	//busline:port 446
+	//busline:idempotent
 	//busline:arg amount required minimum=0 how many
 	//busline:problem 404 no-item
 	//busline:problem 409 out-of-stock OutOfStock

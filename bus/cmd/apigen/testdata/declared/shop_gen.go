@@ -35,6 +35,7 @@ type Shop interface {
 	//
 	//busline:route POST /goods/{id}/order
 	//busline:port 446
+	//busline:idempotent
 	//busline:arg amount required minimum=0 how many
 	//busline:problem 404 no-item
 	//busline:problem 409 out-of-stock OutOfStock
@@ -81,7 +82,7 @@ func newClient(conn *bus.Conn, host, to string) *Client {
 		list: bus.NewOperation[listArguments, []string](conn, "GET https://"+to+":445/goods").
 			DeclaredBy("declared.Shop.List"),
 		order: bus.NewOperation[orderArguments, struct{}](conn, "POST https://"+to+":446/goods/{id}/order").
-			DeclaredBy("declared.Shop.Order"),
+			WithIdempotencyKey().DeclaredBy("declared.Shop.Order"),
 		drop: bus.NewOperation[struct{}, struct{}](conn, "DELETE https://"+to+":445/drop").
 			DeclaredBy("declared.Shop.Drop"),
 	}

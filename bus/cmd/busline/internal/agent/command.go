@@ -24,16 +24,20 @@ func Command(environment cli.Environment) *cobra.Command {
 		Short: "Tools for a coding agent, over standard input and output",
 		Long: `Serves the other subcommands as tools, by the Model Context Protocol over standard input and output, until
 standard input ends: ls, describe, call, docs, tap, events_tail, events_dead_letters, permissions and
-others. A host such as an editor starts it. --url, --plane and --token hold for all tools, which cannot
-change them, and there need not be a broker yet.
+others. A host such as an editor starts it. --url, --plane, --token and --context hold for all tools, which
+cannot change them, and there need not be a broker yet.
 
 Without --write no tool changes anything, as far as services tell: a call has to be GET in the document of
 its host, or declared //busline:tool readOnly, and no files are read. What has no end, such as tap, ends
 after the argument seconds: 10, or at most 60.`,
+		Args:    cli.NoOperands,
 		Example: "  busline mcp\n  busline mcp --url nats://127.0.0.1:4222 --plane dev --write",
 		RunE: func(c *cobra.Command, _ []string) error {
 			s := &server{environment: environment}
-			s.environment.ReadOnly = !write
+			if err := cli.UseContext(c, environment); err != nil {
+				return err
+			}
+			s.environment.ReadOnly, s.environment.Setenv = !write, nil
 			c.InheritedFlags().VisitAll(func(flag *pflag.Flag) {
 				if flag.Changed {
 					s.globalFlags = append(s.globalFlags, "--"+flag.Name+"="+flag.Value.String())

@@ -46,7 +46,7 @@ func start(t *testing.T, connect []bus.ConnectOption, arguments ...string) *edit
 		defer func() { _ = stdout.Close() }() // as the end of a process does
 		e.status <- cli.Run(ctx, cli.Environment{
 			Stdin: stdin, Stdout: stdout, Stderr: io.Discard, Getenv: func(string) string { return "" }, Connect: connect,
-			More: agent.Command,
+			More: []cli.Subcommand{agent.Command},
 		}, append([]string{"mcp"}, arguments...))
 	}()
 	client := sdk.NewClient(&sdk.Implementation{Name: "editor", Version: "1"}, nil)

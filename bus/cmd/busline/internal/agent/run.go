@@ -28,9 +28,11 @@ func (s *server) run(ctx context.Context, of *tool, line *commandLine) *sdk.Call
 	environment := s.environment
 	environment.Stdin, environment.Stdout, environment.Stderr = strings.NewReader(""), &stdout, &stderr
 	environment.StdinTerminal, environment.StdoutTerminal, environment.StderrTerminal = false, false, false
-	// The time of a call ends before that of the tool, so that the error tells who did not answer.
-	ofCall := "--timeout=" + (line.limit * 9 / 10).String()
-	status := cli.Run(ctx, environment, slices.Concat([]string{ofCall}, s.globalFlags, line.words))
+	var ofCall []string
+	if !of.endless { // the time of a call ends before that of the tool, so that the error tells who did not answer
+		ofCall = []string{"--timeout=" + (line.limit * 9 / 10).String()}
+	}
+	status := cli.Run(ctx, environment, slices.Concat(ofCall, s.globalFlags, line.words))
 	result := new(sdk.CallToolResult)
 	say := func(text string) {
 		if text != "" {
@@ -45,7 +47,7 @@ func (s *server) run(ctx context.Context, of *tool, line *commandLine) *sdk.Call
 	case call.Err() != nil:
 		result.IsError = true
 		say("It was cancelled.")
-	case status == cli.Interrupted && (of.endless || stdout.Len() > 0):
+	case status == cli.Interrupted && (of.endless || stdout.Len() > 0), status == cli.TimedOut && stdout.Len() > 0:
 		say(fmt.Sprintf("It was ended after %s.", line.limit))
 	case status == cli.Interrupted:
 		result.IsError = true

@@ -139,7 +139,7 @@ func TestSeconds(t *testing.T) {
 		e.says("It was ended after 3s.", "call", arguments{"operands": []string{"trouble.example/count", "n=9",
 			"pauseMs=800"}, "seconds": 3})
 		e.says("trouble.example", "ls", arguments{"watch": true, "seconds": 1})
-		e.refuses("Exit status 4: no answer within --timeout", "call", arguments{"operands": []string{
+		e.refuses("Exit status 4: no answer in time", "call", arguments{"operands": []string{
 			"trouble.example/sleep", "ms=5000"}, "seconds": 2})
 		cut, err := caller.Cancelled(t.Context())
 		require.NoError(t, err)

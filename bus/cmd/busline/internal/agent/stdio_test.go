@@ -30,7 +30,7 @@ func TestStdio_Lines(t *testing.T) {
 	}, "\n")
 	var output bytes.Buffer
 	status := cli.Run(t.Context(), cli.Environment{Stdin: strings.NewReader(input), Stdout: &output, Stderr: io.Discard,
-		Getenv: func(string) string { return "" }, Connect: bustest.New(t).Options(), More: agent.Command}, []string{"mcp"})
+		Getenv: func(string) string { return "" }, Connect: bustest.New(t).Options(), More: []cli.Subcommand{agent.Command}}, []string{"mcp"})
 	assert.Zero(t, status)
 	answered, refused := make(map[string]bool), make(map[int]int)
 	for line := range strings.Lines(output.String()) {

@@ -38,11 +38,11 @@ func toolsOf(environment cli.Environment) (tools []*tool) {
 }
 
 // commandsBelow returns the commands that do something for an agent: not those that only have subcommands, nor those
-// for a shell, nor token, which reads and writes private keys.
+// for a shell, nor key and token, which write private keys.
 func commandsBelow(c *cobra.Command) (commands []*cobra.Command) {
 	for _, each := range c.Commands() {
 		switch {
-		case !each.IsAvailableCommand() || slices.Contains([]string{"completion", "help", "token"}, each.Name()):
+		case !each.IsAvailableCommand() || slices.Contains([]string{"completion", "help", "key", "token"}, each.Name()):
 		case each.HasSubCommands():
 			commands = append(commands, commandsBelow(each)...)
 		default:
@@ -61,11 +61,17 @@ func newTool(c *cobra.Command) *tool {
 		}
 	})
 	t.flags[jsonFlag] = c.InheritedFlags().Lookup(jsonFlag)
+	if c.Annotations[cli.Prints] != "" {
+		t.flags[jqFlag] = c.InheritedFlags().Lookup(jqFlag)
+	}
 	return t
 }
 
-// The flag of all subcommands that a tool has, too.
-const jsonFlag = "json"
+// Flags of all subcommands that a tool has, too.
+const (
+	jsonFlag = "json"
+	jqFlag   = "jq"
+)
 
 // operands are what a subcommand takes besides flags.
 type operands struct {

@@ -19,11 +19,11 @@ import (
 func TestCommand_Help(t *testing.T) {
 	t.Parallel()
 	var help strings.Builder
-	status := cli.Run(t.Context(), cli.Environment{Stdout: &help, More: agent.Command}, []string{"help", "mcp"})
+	status := cli.Run(t.Context(), cli.Environment{Stdout: &help, More: []cli.Subcommand{agent.Command}}, []string{"help", "mcp"})
 	assert.Zero(t, status)
 	golden(t, "help-mcp.txt", help.String())
 	help.Reset()
-	refused := cli.Run(t.Context(), cli.Environment{Stderr: &help, More: agent.Command,
+	refused := cli.Run(t.Context(), cli.Environment{Stderr: &help, More: []cli.Subcommand{agent.Command},
 		Getenv: func(string) string { return "" }}, []string{"mcp", "now"})
 	assert.Equal(t, 2, refused)
 	assert.Equal(t, "busline mcp: mcp takes no arguments\n", help.String())
@@ -47,11 +47,11 @@ func TestTools_Listed(t *testing.T) {
 	b := bustest.New(t)
 	read, change := namesOf(on(t, b).tools())
 	assert.Equal(t, "asyncapi call client_ts describe docs events_dead_letters events_describe events_ls events_tail ls "+
-		"permissions tap version", strings.Join(read, " "))
+		"permissions tap trace version", strings.Join(read, " "))
 	assert.Empty(t, change)
 	writing := on(t, b, "--write").tools()
 	read, change = namesOf(writing)
-	assert.Equal(t, "asyncapi client_ts describe docs events_describe events_ls events_tail ls permissions tap version",
+	assert.Equal(t, "asyncapi client_ts describe docs events_describe events_ls events_tail ls permissions tap trace version",
 		strings.Join(read, " "))
 	assert.Equal(t, "bench call events_dead_letters events_forget events_publish events_replay", strings.Join(change, " "))
 	for _, name := range change {
@@ -104,11 +104,11 @@ func TestTools_Unknown(t *testing.T) {
 		args arguments
 		want string
 	}{
-		{"ls", arguments{"wach": true}, `ls has no argument "wach", it takes every, json, watch, seconds, operands; ` +
+		{"ls", arguments{"wach": true}, `ls has no argument "wach", it takes every, jq, json, watch, seconds, operands; ` +
 			"did you mean watch?"},
 		{"ls", arguments{"url": "nats://other.example"}, `ls has no argument "url"`},
 		{"ls", arguments{"watch=true --url": true}, `ls has no argument "watch=true --url"`},
-		{"version", operands("x"), `version has no argument "operands", it takes json, seconds`},
+		{"version", operands("x"), `version has no argument "operands", it takes jq, json, seconds`},
 		{"ls", arguments{"watch": "yes"}, `watch: "yes" is not valid; write true or false`},
 		{"tap", arguments{"count": 1.5}, "count: 1.5 is not valid; write an integer"},
 		{"tap", arguments{"count": -1}, "--count -1: choose a number of calls"},

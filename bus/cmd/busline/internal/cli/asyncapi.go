@@ -11,7 +11,7 @@ import (
 )
 
 func (s *session) newAsyncAPI() *cobra.Command {
-	return &cobra.Command{
+	return prints(&cobra.Command{
 		Use:   "asyncapi [host]",
 		Short: "The AsyncAPI document of a host's events, or of all events",
 		Long: `Prints an AsyncAPI 3.0.0 document, indented on a terminal, else unchanged: of the events that a host
@@ -45,7 +45,7 @@ put together here. Documents show each caller what it may see.`,
 			}
 			return s.completeHost(ctx, word, "")
 		}),
-	}
+	})
 }
 
 // asyncAPIOfAll prints the document of all events.

@@ -30,7 +30,7 @@ type benchFlags struct {
 
 func (s *session) newBench() *cobra.Command {
 	var f benchFlags
-	c := &cobra.Command{
+	c := prints(&cobra.Command{
 		Use:   "bench <address> [name=value …] [name:=json …] [@file | - | '{…}']",
 		Short: "Make a call many times, and measure how long it takes",
 		Long: `Makes the same call again and again, and shows how many there are in a second, how long they take, and
@@ -58,9 +58,10 @@ the results so far are shown.`,
 			return s.bench(c.Context(), &f, operands)
 		},
 		ValidArgsFunction: s.completing(s.completeCall),
-	}
+	})
 	set := c.Flags()
 	f.register(set)
+	_ = c.RegisterFlagCompletionFunc("instance", s.completing(s.completeInstance)) // it fails for an unknown flag
 	set.IntVarP(&f.concurrency, "concurrency", "c", 1, "`number` of concurrent calls")
 	set.IntVarP(&f.calls, "calls", "n", 1000, "`number` of calls; with -d as many as fit, unless given")
 	set.DurationVarP(&f.duration, "duration", "d", 0, "`time` to run; with -n, whichever ends first")
@@ -78,7 +79,7 @@ func (s *session) bench(ctx context.Context, f *benchFlags, operands []string) e
 		return err
 	}
 	running := newBenchRun(f)
-	quiet := s.showProgress(running)
+	quiet := s.showBench(running)
 	running.run(bus.WithActor(ctx, s.token()), func(ctx context.Context) (status int, detail string) {
 		return callOnce(ctx, conn, draft, s.settings.timeout)
 	})
@@ -117,21 +118,17 @@ func callOnce(ctx context.Context, conn *bus.Conn, draft *prepared, timeout time
 	return response.StatusCode, fmt.Sprintf("%.300s", problem.Detail)
 }
 
-// showProgress shows the progress of the bench on a terminal, until it is stopped.
-func (s *session) showProgress(r *benchRun) (quiet func()) {
-	if !s.StderrTerminal || s.settings.json {
-		return func() {}
-	}
-	const every = 200 * time.Millisecond
-	ticker, stop := time.NewTicker(every), make(chan struct{})
+// showBench shows the progress of the bench on a terminal, until it is stopped.
+func (s *session) showBench(r *benchRun) (quiet func()) {
+	ticker, stop := time.NewTicker(progressEvery), make(chan struct{})
 	var showing sync.WaitGroup
 	showing.Go(func() {
 		for began := time.Now(); ; {
 			select {
 			case <-ticker.C:
-				fmt.Fprintf(s.Stderr, "\r%d calls in %s\x1b[K", r.done.Load(), time.Since(began).Truncate(time.Second/10))
+				s.showProgress(fmt.Sprintf("%d calls in %s", r.done.Load(), time.Since(began).Truncate(time.Second/10)))
 			case <-stop:
-				fmt.Fprint(s.Stderr, "\r\x1b[K")
+				s.showProgress("")
 				return
 			}
 		}
@@ -252,7 +249,7 @@ func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Mi
 
 // printBench prints the result.
 func (s *session) printBench(sum benchResult) error {
-	if s.settings.json {
+	if s.settings.IsJSON() {
 		return s.print("%s\n", jsonOf(sum))
 	}
 	var text strings.Builder

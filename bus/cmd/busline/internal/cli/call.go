@@ -3,6 +3,7 @@ package cli
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,6 +20,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/trace"
 	"github.com/busline/busline/bus/wire"
 	"github.com/busline/busline/restmap"
 )
@@ -26,12 +28,12 @@ import (
 // callFlags are the flags of call.
 type callFlags struct {
 	target
-	all, include, raw, follow bool
+	all, include, raw, follow, trace bool
 }
 
 func (s *session) newCall() *cobra.Command {
 	var f callFlags
-	c := &cobra.Command{
+	c := prints(&cobra.Command{
 		Use:   "call <address> [name=value …] [name:=json …] [@file | - | '{…}']",
 		Short: "Call one instance, or with --all every one",
 		Long: `Calls an address such as https://calculator.example/add; https:// may be left out. The document of the
@@ -49,7 +51,8 @@ serves it; its arguments are sent as text.
                    A body that has an id gets it as well; after products/7, id=7 is only that of the body
   @file, -         the whole body, from a file or from standard input; or the JSON itself, '{"x":5}'
 
-A stream of elements or events is printed as it comes, any other body with --follow.
+A stream of elements or events is printed as it comes, any other body with --follow: until it ends, or
+--timeout is over, if that is given.
 If a path has several methods, GET is called unless only another one takes the arguments; -X chooses the method.
 
 The answer goes to standard output: JSON indented on a terminal, else on one line; anything else as it
@@ -71,15 +74,20 @@ a queue gives the calls of this endpoint to one of them.`,
 			return s.call(c.Context(), &f, operands)
 		},
 		ValidArgsFunction: s.completing(s.completeCall),
-	}
+	})
 	set := c.Flags()
 	f.register(set)
+	_ = c.RegisterFlagCompletionFunc("instance", s.completing(s.completeInstance)) // it fails for an unknown flag
 	set.BoolVar(&f.all, "all", false, "multicast: call every instance, and print each answer on a line with its instance")
 	set.BoolVarP(&f.include, "include", "i", false, "show status and headers")
 	set.BoolVar(&f.raw, "raw", false, "print the body unchanged, whatever the status")
+	set.BoolVar(&f.trace, "trace", false, "print the trace of the call to standard error, as busline trace does")
 	set.BoolVarP(&f.follow, "follow", "f", false, "print the body as it comes, until it ends or you interrupt")
 	return c
 }
+
+// longestTrace is how long the trace of a call that was interrupted may take.
+const longestTrace = 3 * time.Second
 
 // call makes one call, and prints the response.
 func (s *session) call(ctx context.Context, f *callFlags, operands []string) error {
@@ -90,13 +98,37 @@ func (s *session) call(ctx context.Context, f *callFlags, operands []string) err
 		return misuse("--raw does not go with --all, which has a line for each answer: add -i for the head and the body of " +
 			"each")
 	}
+	if s.settings.Converts() && (f.include || f.raw) {
+		return misuse("-i and --raw do not go with --jq and -o yaml, which need the JSON of the answer alone")
+	}
 	if f.all && f.follow {
 		return misuse("--follow does not go with --all: follow one instance, which --instance chooses")
 	}
+	s.records = f.trace
 	draft, err := f.prepare(ctx, s, operands)
 	if err != nil {
 		return err
 	}
+	if !f.trace {
+		return s.send(ctx, f, draft)
+	}
+	field, id := trace.NewTraceparent()
+	err = s.send(bus.WithOutgoingHeader(ctx, "Traceparent", field), f, draft)
+	if s.conn == nil {
+		return err
+	}
+	if ctx.Err() != nil { // an interruption ends the call alone, and is no error to print
+		interrupted, cancel := context.WithTimeout(context.WithoutCancel(ctx), longestTrace)
+		defer cancel()
+		ctx = interrupted
+	} else if status := s.explain(err); status != succeeded {
+		err = &failure{status: status}
+	}
+	return cmp.Or(err, s.trace(ctx, id, false, s.Stderr))
+}
+
+// send makes a call, and prints the response.
+func (s *session) send(ctx context.Context, f *callFlags, draft *prepared) error {
 	conn, err := s.join(ctx)
 	if err != nil {
 		return err
@@ -110,6 +142,7 @@ func (s *session) call(ctx context.Context, f *callFlags, operands []string) err
 	if f.all {
 		return s.callAll(conn, f, request)
 	}
+	began := time.Now()
 	response, err := conn.Do(request)
 	if isUnanswered(err) {
 		return s.hostNotFound(context.WithoutCancel(ctx), request.URL.Hostname(), err)
@@ -117,11 +150,16 @@ func (s *session) call(ctx context.Context, f *callFlags, operands []string) err
 	if err != nil {
 		return err
 	}
-	if (f.follow || streams(response)) && response.StatusCode < http.StatusBadRequest {
-		return s.follow(f, response) // the time was for the beginning
+	end := func() { cancel(context.DeadlineExceeded) }
+	if (!f.follow && !streams(response)) || response.StatusCode >= http.StatusBadRequest {
+		defer time.AfterFunc(s.settings.timeout, end).Stop()
+		return s.answer(f, response)
 	}
-	defer time.AfterFunc(s.settings.timeout, func() { cancel(context.DeadlineExceeded) }).Stop()
-	return s.answer(f, response)
+	if s.settings.timeoutGiven { // else it was for the beginning
+		left := s.settings.timeout - time.Since(began)
+		defer time.AfterFunc(left, end).Stop()
+	}
+	return s.endedBy(ctx, s.follow(f, response))
 }
 
 // streams reports whether a response is a stream of elements or events, which may have no end.
@@ -175,7 +213,7 @@ func (s *session) answer(f *callFlags, response *http.Response) error {
 		return err
 	}
 	if f.raw || f.include { // it has been shown
-		return &failure{status: failed}
+		return &failure{status: answered(response)}
 	}
 	return s.answerFailed(response, body)
 }
@@ -261,7 +299,7 @@ func readAnswer(response *http.Response) (one answerOfOne, err error) {
 
 // line formats a response on one line.
 func (s *session) line(one answerOfOne) string {
-	if s.settings.json {
+	if s.settings.IsJSON() {
 		return string(jsonOf(one)) + "\n"
 	}
 	body := string(one.Body)
@@ -293,7 +331,7 @@ func (s *session) printHead(response *http.Response) error {
 // printBody prints the body of a response: JSON indented for people, or on one line for programs; anything else as it
 // is, but on a terminal without what would control it.
 func (s *session) printBody(f *callFlags, body []byte) error {
-	pretty := s.StdoutTerminal && !s.settings.json
+	pretty := s.StdoutTerminal && !s.settings.IsJSON()
 	switch {
 	case f.raw:
 	case json.Valid(body) && pretty:
@@ -312,7 +350,7 @@ func (s *session) printBody(f *callFlags, body []byte) error {
 
 // printDocument prints a document in JSON, indented on a terminal.
 func (s *session) printDocument(text []byte) error {
-	if s.StdoutTerminal && !s.settings.json {
+	if s.StdoutTerminal && !s.settings.IsJSON() {
 		text = indent(text)
 	} else {
 		text = append(compact(text), '\n')
@@ -335,16 +373,4 @@ func compact(text []byte) []byte {
 		return line.Bytes()
 	}
 	return jsonOf(strings.TrimRight(string(text), "\n"))
-}
-
-// jsonOf returns a value as JSON on one line. The value must be one that JSON can represent. Bytes that are not UTF-8
-// become U+FFFD.
-func jsonOf(ours any) []byte {
-	var line bytes.Buffer
-	encoder := json.NewEncoder(&line)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(ours); err != nil {
-		return []byte("null")
-	}
-	return bytes.TrimSuffix(line.Bytes(), []byte("\n"))
 }

@@ -14,22 +14,12 @@ import (
 
 // newClient returns the command client, whose subcommands are the languages.
 func (s *session) newClient() *cobra.Command {
-	c := &cobra.Command{
+	c := s.withSubcommands(&cobra.Command{
 		Use:     "client",
 		Short:   "A client in another language: busline client ts",
 		Long:    `Prints the source of a client of services. apigen writes those in Go.`,
 		Example: examples("busline client ts > bus.ts"),
-		Args: func(c *cobra.Command, operands []string) error {
-			if len(operands) > 0 {
-				return noCommand(c, operands[0])
-			}
-			return nil
-		},
-		RunE: func(c *cobra.Command, _ []string) error {
-			c.SetOut(s.Stderr)
-			return errors.Join(c.Help(), &failure{status: misused})
-		},
-	}
+	})
 	c.AddCommand(s.newTypeScriptClient())
 	return c
 }

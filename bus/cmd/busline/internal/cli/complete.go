@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/busline/busline/bus/cmd/busline/internal/contexts"
+	"github.com/busline/busline/bus/cmd/busline/internal/output"
 )
 
 // completeTimeout is the longest time that a user waits after pressing the tab key.
@@ -36,6 +39,33 @@ func (s *session) completing(complete func(ctx context.Context, before []string,
 			return candidates, directive | cobra.ShellCompDirectiveNoSpace
 		}
 		return candidates, directive
+	}
+}
+
+// contexts returns what the subcommand context needs.
+func (s *session) contexts() *contexts.Terminal {
+	return &contexts.Terminal{Given: s.given, Note: s.notef, Prints: prints, Annotations: annotated(Changes),
+		Show: func(r contexts.Result) error {
+			rows := make(table, len(r.Rows))
+			for i := range r.Rows {
+				rows[i].cells = r.Rows[i]
+			}
+			return s.show(r.Value, func() string { return s.headed(rows) }, func() []string { return r.Names })
+		}}
+}
+
+// completeFlags completes the values of the flags of all commands.
+func (s *session) completeFlags(root *cobra.Command) {
+	complete := func(flag string, candidates cobra.CompletionFunc) {
+		_ = root.RegisterFlagCompletionFunc(flag, candidates) // it fails for an unknown flag
+	}
+	complete("output", func(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		return formatsOf(c), cobra.ShellCompDirectiveNoFileComp
+	})
+	complete("color", cobra.FixedCompletions(output.Colors(), cobra.ShellCompDirectiveNoFileComp))
+	complete("context", s.contexts().Complete)
+	for _, flag := range []string{"url", "plane", "token", "timeout", "jq"} {
+		complete(flag, cobra.NoFileCompletions)
 	}
 }
 
@@ -119,6 +149,22 @@ func (s *session) completeCall(ctx context.Context, before []string, word string
 		}
 	}
 	return startingWith(word, candidates)
+}
+
+// completeInstance completes the ID of an instance of the host that is called.
+func (s *session) completeInstance(ctx context.Context, before []string, word string) []string {
+	if len(before) == 0 {
+		return nil
+	}
+	to, err := parseAddress(before[0])
+	if err != nil {
+		return nil
+	}
+	instances, err := s.discover(ctx, to.host)
+	if err != nil {
+		return nil
+	}
+	return startingWith(word, idsOf(instances, to.host))
 }
 
 // newCompletion returns the command completion. That of cobra succeeds for an unknown shell.

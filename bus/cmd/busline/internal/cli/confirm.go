@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
+
+	"github.com/busline/busline/bus/cmd/busline/internal/output"
 )
 
 // confirm asks whether something shall be done, such as "delete 2 dead letters", and returns an error unless the answer
@@ -36,23 +39,41 @@ func (s *session) confirm(ctx context.Context, what string, yes bool) error {
 type progress struct {
 	session *session
 	what    string // "delivered again"
-	total   int
+	total   int    // 0: not known
 	done    int
+	shown   time.Time
 }
 
-const startOfLine, restOfLine = "\r", "\x1b[K"
-
-// step shows that one more is done.
+// step shows that one more is done, not more often than can be read.
 func (p *progress) step() {
 	p.done++
-	if p.session.StderrTerminal {
-		fmt.Fprintf(p.session.Stderr, "%s%d of %d %s%s", startOfLine, p.done, p.total, p.what, restOfLine)
+	if now := time.Now(); p.done == p.total || now.Sub(p.shown) >= progressEvery {
+		p.shown = now
+		p.session.showProgress(p.text())
 	}
+}
+
+func (p *progress) text() string {
+	if p.total == 0 {
+		return fmt.Sprintf("%d %s", p.done, p.what)
+	}
+	return fmt.Sprintf("%d of %d %s", p.done, p.total, p.what)
 }
 
 // end removes the line.
 func (p *progress) end() {
-	if p.session.StderrTerminal && p.done > 0 {
-		fmt.Fprint(p.session.Stderr, startOfLine+restOfLine)
+	if p.done > 0 {
+		p.session.showProgress("")
+	}
+}
+
+// progressEvery is the time between two texts that are shown.
+const progressEvery = 200 * time.Millisecond
+
+// showProgress writes a text over the last one, if standard error is a terminal.
+func (s *session) showProgress(text string) {
+	const startOfLine, restOfLine = "\r", "\x1b[K"
+	if output.Redraws(s.StderrTerminal, s.Getenv) {
+		fmt.Fprint(s.Stderr, startOfLine+text+restOfLine)
 	}
 }

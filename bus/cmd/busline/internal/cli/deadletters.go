@@ -11,12 +11,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/busline/busline/bus/cmd/busline/internal/output"
+
 	"github.com/busline/busline/bus/eventlog"
 )
 
 func (s *session) newDeadLetters() *cobra.Command {
 	var options deadLetterOptions
-	c := &cobra.Command{
+	c := prints(&cobra.Command{
 		Use:   "dead-letters <publisher> [service]",
 		Short: "Events that services could not handle: list them, redeliver them, delete them",
 		Long: `Lists the dead letters of a publisher, the oldest first: those of one service, or of all. With
@@ -26,7 +28,7 @@ arguments, too.`,
 		Example: examples(
 			"busline events dead-letters orders.example",
 			"busline events dead-letters orders.example mailer.example --event on-ordered --redeliver",
-			"busline events dead-letters orders.example --json | jq -r '.[].body'",
+			"busline events dead-letters orders.example --jq '.[].body'",
 		),
 		RunE: func(c *cobra.Command, operands []string) error {
 			if err := options.read(operands); err != nil {
@@ -35,7 +37,7 @@ arguments, too.`,
 			return s.deadLetters(c.Context(), &options)
 		},
 		ValidArgsFunction: s.completing(s.completeSubscription),
-	}
+	}, output.Wide, output.Name)
 	set := c.Flags()
 	set.BoolVar(&options.redeliver, "redeliver", false, "deliver them again")
 	set.BoolVar(&options.delete, "delete", false, "delete them for good")
@@ -81,16 +83,20 @@ func (s *session) deadLetters(ctx context.Context, options *deadLetterOptions) e
 		return err
 	}
 	selected, others := []eventlog.DeadLetter{}, deadLetterKinds{}
+	reading := &progress{session: s, what: "dead letters read"}
 	for dead, err := range eventlog.DeadLetters(ctx, conn, options.publisher) {
 		switch {
 		case err != nil:
+			reading.end()
 			return eventsFailure(err)
 		case options.selects(&dead):
 			selected = append(selected, dead)
 		default:
 			others.add(&dead)
 		}
+		reading.step()
 	}
+	reading.end()
 	if len(selected) == 0 {
 		err = options.none(others)
 	} else {
@@ -99,14 +105,20 @@ func (s *session) deadLetters(ctx context.Context, options *deadLetterOptions) e
 	if err != nil && len(selected) == 0 && len(others) == 0 {
 		return err
 	}
-	text := options.table(s.style(), selected)
-	switch {
-	case s.settings.json:
-		text = string(jsonOf(selected)) + "\n"
-	case len(selected) == 0 && err == nil:
-		text = options.publisher + " has no dead letters\n"
+	return errors.Join(s.show(selected, func() string {
+		if len(selected) == 0 && err == nil {
+			return options.publisher + " has no dead letters\n"
+		}
+		return s.deadLetterTable(options, selected)
+	}, func() []string { return idsOfDead(selected) }), err)
+}
+
+// idsOfDead returns the ids of the events.
+func idsOfDead(events []eventlog.DeadLetter) (ids []string) {
+	for i := range events {
+		ids = append(ids, events[i].ID)
 	}
-	return errors.Join(s.print("%s", text), err)
+	return ids
 }
 
 // change redelivers or deletes dead letters, and returns those that are done. After a failure it continues: one of a
@@ -142,21 +154,22 @@ func (s *session) change(ctx context.Context, options *deadLetterOptions,
 	return done, errors.Join(errs...)
 }
 
-// table formats dead letters as a table, with what was done.
-func (o *deadLetterOptions) table(style style, events []eventlog.DeadLetter) string {
+// deadLetterTable formats dead letters as a table, with what was done.
+func (s *session) deadLetterTable(o *deadLetterOptions, events []eventlog.DeadLetter) string {
 	if len(events) == 0 {
 		return ""
 	}
-	rows := table{{cells: []string{"AT", "SERVICE", "EVENT", "ATTEMPTS", "REASON"}}}
+	ids := func(_ string) []string { return nil }
+	if s.settings.IsWide() {
+		ids = func(id string) []string { return []string{id} }
+	}
+	rows := table{{cells: slices.Concat([]string{"AT", "SERVICE", "EVENT", "ATTEMPTS"}, ids("ID"), []string{"REASON"})}}
 	for i := range events {
 		each := &events[i]
-		rows.add("", moment(each.At), each.Service, cleanLine(each.Event), strconv.Itoa(each.Attempts),
-			cleanLine(each.Reason))
+		rows.add("", slices.Concat([]string{moment(each.At), each.Service, cleanLine(each.Event),
+			strconv.Itoa(each.Attempts)}, ids(cleanLine(each.ID)), []string{cleanLine(each.Reason)})...)
 	}
-	var plain strings.Builder
-	rows.write(&plain, "")
-	heading, text, _ := strings.Cut(plain.String(), "\n")
-	text = style.bold(heading) + "\n" + text
+	text := s.headed(rows)
 	switch {
 	case o.redeliver:
 		text += plural(len(events), "event") + " stored again for " + strings.Join(servicesOf(events), ", ") +

@@ -9,10 +9,12 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/busline/busline/bus/cmd/busline/internal/output"
 )
 
 func (s *session) newDescribe() *cobra.Command {
-	return &cobra.Command{
+	return prints(&cobra.Command{
 		Use:   "describe <host>[/path]",
 		Short: "What a host serves: operations, arguments, results",
 		Long: `Shows the operations of a host, from the OpenAPI documents of its ports: signature, method and path,
@@ -40,7 +42,7 @@ missing.`,
 			}
 			return s.completeHost(ctx, word, "")
 		}),
-	}
+	}, output.Name)
 }
 
 // portDocument is the document of one port of a host.
@@ -74,8 +76,15 @@ func (s *session) describe(ctx context.Context, operand string) error {
 			return s.unknownPath(to, all)
 		}
 	}
-	if s.settings.json {
+	if s.settings.IsJSON() {
 		return s.describeJSON(shown)
+	}
+	if s.settings.IsName() {
+		var names strings.Builder
+		for i := range shown {
+			names.WriteString(shown[i].heading() + "\n")
+		}
+		return s.print("%s", names.String())
 	}
 	var text strings.Builder
 	if to.path == "/" {
@@ -213,7 +222,8 @@ type describedOperation struct {
 	Path        string              `json:"path"`
 	Signature   string              `json:"signature,omitempty"`
 	Description string              `json:"description,omitempty"`
-	Token       bool                `json:"token"` // it needs one
+	Token       bool                `json:"token"`             // it needs one
+	Callers     []string            `json:"callers,omitempty"` // hosts of the services that may call; none if all may
 	Arguments   []describedArgument `json:"arguments"`
 	Results     []describedResult   `json:"results"`
 }
@@ -254,8 +264,8 @@ func (s *session) describeJSON(all []operation) error {
 	for _, each := range all {
 		one := describedOperation{
 			Method: each.method, Address: "https://" + each.place + each.path, Path: each.path,
-			Signature: each.Summary, Description: each.Description, Token: each.needsToken(), Arguments: []describedArgument{},
-			Results: each.describeResults(),
+			Signature: each.Summary, Description: each.Description, Token: each.needsToken(), Callers: each.Callers,
+			Arguments: []describedArgument{}, Results: each.describeResults(),
 		}
 		for _, argument := range each.parameters() {
 			d := schemas{each.document}

@@ -28,6 +28,8 @@ type instance struct {
 	Version string `json:"version"`
 	Ports   []int  `json:"ports"`            // on which it serves something; none for a mere caller
 	Digest  string `json:"digest,omitempty"` // of its documents; "" if it reports none
+
+	NotReady string `json:"notReady,omitempty"` // why it has left its queues; "" if it has not
 }
 
 // name returns what calls this instance, and no other, go to.

@@ -16,7 +16,7 @@ import (
 func (s *session) newDocs() *cobra.Command {
 	var how printing
 	version := "3.0"
-	c := &cobra.Command{
+	c := prints(&cobra.Command{
 		Use:   "docs [host[:port]]",
 		Short: "The OpenAPI document of a host, or of the whole bus",
 		Long: `Prints an OpenAPI 3.0.0 document, indented on a terminal, else unchanged: that of a host or of one of
@@ -54,7 +54,7 @@ events that are published as webhooks.`,
 			}
 			return s.completeHost(ctx, word, "")
 		}),
-	}
+	})
 	set := c.Flags()
 	set.StringVar(&how.baseURL, "base-url", "", "`address` of the ingress, instead of the one in the document")
 	set.StringVar(&version, "openapi", version, "`version` of the document, 3.0 or 3.1")

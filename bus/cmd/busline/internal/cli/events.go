@@ -13,30 +13,21 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/cmd/busline/internal/output"
 	"github.com/busline/busline/bus/eventlog"
 	"github.com/busline/busline/bus/subject"
 )
 
 // newEvents returns the command events, whose subcommands are each in a file of its own.
 func (s *session) newEvents() *cobra.Command {
-	c := &cobra.Command{
+	c := s.withSubcommands(&cobra.Command{
 		Use:   "events",
 		Short: "Stored events: who has not handled which, read them, publish and replay them, dead letters",
 		Long: `Shows and changes the logs of stored events: each publisher has one, and keeps its events for some time,
 handled or not. All but publish work in JetStream, for which the broker user needs permissions; see
 docs/guides/events.md. What deletes, or sets a subscription back, asks first.`,
 		Example: examples("busline events ls", "busline events tail orders.example --since 10m"),
-		Args: func(c *cobra.Command, operands []string) error {
-			if len(operands) > 0 {
-				return noCommand(c, operands[0])
-			}
-			return nil
-		},
-		RunE: func(c *cobra.Command, _ []string) error {
-			c.SetOut(s.Stderr)
-			return errors.Join(c.Help(), &failure{status: misused})
-		},
-	}
+	})
 	c.AddCommand(s.newEventsList(), s.newEventsDescribe(), s.newEventsTail(), s.newEventsPublish(), s.newEventsReplay(),
 		s.newDeadLetters(), s.newEventsForget())
 	return c
@@ -92,14 +83,14 @@ func parseStart(flag, text string) (time.Time, error) {
 }
 
 func (s *session) newEventsList() *cobra.Command {
-	return &cobra.Command{
+	return prints(&cobra.Command{
 		Use:   "ls [publisher]",
 		Short: "Publishers, and how far each service is",
 		Long: `Lists who publishes stored events, and who subscribes to them: the events that a service has not handled
 yet, when the oldest of these was stored, how many are in flight, how many of those again, the dead
 letters, and about how many events the log has dropped before the service could handle them.`,
 		Example: examples("busline events ls", "busline events ls orders.example",
-			"busline events ls --json | jq -r '.[].publisher'"),
+			"busline events ls --jq '.[].publisher'", "busline events ls -o name"),
 		RunE: func(c *cobra.Command, operands []string) error {
 			if err := checkHosts(operands, 0, 1, "name one publisher, or none for all"); err != nil {
 				return err
@@ -107,7 +98,7 @@ letters, and about how many events the log has dropped before the service could 
 			return s.listEvents(c.Context(), operands)
 		},
 		ValidArgsFunction: s.completing(s.completePublisher),
-	}
+	}, output.Wide, output.Name)
 }
 
 // listEvents prints the logs of all publishers, or of one.
@@ -126,11 +117,8 @@ func (s *session) listEvents(ctx context.Context, publishers []string) error {
 	if err != nil {
 		return eventsFailure(err)
 	}
-	switch {
-	case s.settings.json:
-		err = s.print("%s\n", jsonOf(logs))
-	case len(logs) > 0:
-		err = s.print("%s", s.logTable(logs))
+	if len(logs) > 0 || s.settings.IsJSON() {
+		err = s.show(logs, func() string { return s.logTable(logs) }, func() []string { return eventNames(logs) })
 	}
 	if err == nil && len(logs) == 0 {
 		err = &failure{status: absent, err: fmt.Errorf("no publisher in plane %s has stored events", conn.Plane())}
@@ -138,15 +126,31 @@ func (s *session) listEvents(ctx context.Context, publishers []string) error {
 	return err
 }
 
+// eventNames returns the events that the logs keep: "orders.example/on-ordered".
+func eventNames(logs []eventlog.Log) (names []string) {
+	for i := range logs {
+		for _, kind := range logs[i].Kinds {
+			names = append(names, logs[i].Publisher+"/"+kind.Event)
+		}
+	}
+	return names
+}
+
 // logTable formats logs: a line for each subscription, and one for a log without any.
 func (s *session) logTable(logs []eventlog.Log) string {
 	rows := table{{cells: []string{"PUBLISHER", "SERVICE", "EVENT", "BACKLOG", "OLDEST", "IN FLIGHT", "REDELIVERED",
 		"DEAD", "CUT OFF"}}}
+	if s.settings.IsWide() {
+		rows[0].cells = append(rows[0].cells, "WAITING", "ORDERED", "LAST HANDLED")
+	}
 	for i := range logs {
 		for j := range logs[i].Subscriptions {
 			each := &logs[i].Subscriptions[j]
-			rows.add("", slices.Concat([]string{logs[i].Publisher, each.Service, cleanLine(each.Event)},
-				subscriptionCells(each))...)
+			cells := slices.Concat([]string{logs[i].Publisher, each.Service, cleanLine(each.Event)}, subscriptionCells(each))
+			if s.settings.IsWide() {
+				cells = append(cells, deliveryCells(each)...)
+			}
+			rows.add("", cells...)
 		}
 		if len(logs[i].Subscriptions) == 0 {
 			rows.add("", logs[i].Publisher, "-")
@@ -167,12 +171,13 @@ func subscriptionCells(of *eventlog.Subscription) []string {
 	}
 }
 
-// headed formats a table whose first row is its heading.
-func (s *session) headed(rows table) string {
-	var plain strings.Builder
-	rows.write(&plain, "")
-	heading, rest, _ := strings.Cut(plain.String(), "\n")
-	return s.style().bold(heading) + "\n" + rest
+// deliveryCells formats how events are delivered to a subscription.
+func deliveryCells(of *eventlog.Subscription) []string {
+	last := time.Time{}
+	if of.LastHandled != nil {
+		last = *of.LastHandled
+	}
+	return []string{strconv.Itoa(of.Waiting), yesOrNo(of.Ordered), ago(last)}
 }
 
 // ago formats how long ago a time was, in the largest unit: "3m"; "-" for the zero time.
@@ -193,7 +198,7 @@ func ago(at time.Time) string {
 }
 
 func (s *session) newEventsDescribe() *cobra.Command {
-	return &cobra.Command{
+	return prints(&cobra.Command{
 		Use:   "describe <publisher>",
 		Short: "The log of a publisher: its size and limits, its events, its subscriptions",
 		Long: `Shows how many events the log of a publisher keeps, and for how long, how many of each kind, and its
@@ -207,7 +212,7 @@ none runs.`,
 			return s.describeLog(c.Context(), operands[0])
 		},
 		ValidArgsFunction: s.completing(s.completePublisher),
-	}
+	})
 }
 
 func (s *session) describeLog(ctx context.Context, publisher string) error {
@@ -219,7 +224,7 @@ func (s *session) describeLog(ctx context.Context, publisher string) error {
 	if err != nil {
 		return eventsFailure(err)
 	}
-	if s.settings.json {
+	if s.settings.IsJSON() {
 		return s.print("%s\n", jsonOf(log))
 	}
 	return s.print("%s", s.logText(&log))
@@ -251,15 +256,8 @@ func (s *session) logText(log *eventlog.Log) string {
 		"WAITING", "ORDERED", "LAST HANDLED"}}}
 	for i := range log.Subscriptions {
 		each := &log.Subscriptions[i]
-		ordered, last := "no", time.Time{}
-		if each.Ordered {
-			ordered = "yes"
-		}
-		if each.LastHandled != nil {
-			last = *each.LastHandled
-		}
 		rows.add("", slices.Concat([]string{each.Service, cleanLine(each.Event)}, subscriptionCells(each),
-			[]string{strconv.Itoa(each.Waiting), ordered, ago(last)})...)
+			deliveryCells(each))...)
 	}
 	text.WriteString("\n" + s.headed(rows) + cutOffText(log))
 	return text.String()

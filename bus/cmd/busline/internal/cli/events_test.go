@@ -202,6 +202,7 @@ func TestEvents_Tail(t *testing.T) {
 	require.Len(t, lines, 2)
 	assert.Regexp(t, `^20..-..-.. ..:..:..\.\d+ on-ordered [A-Z2-7]{26} {"number":1}$`, lines[0])
 	o.says("", "events", "tail", "orders.example", "--no-follow")
+	o.refuses(4, "ended after 100ms, as --timeout says", "events", "tail", "orders.example", "--timeout", "100ms")
 	var event eventlog.Event
 	text := o.busline(0, "events", "tail", "orders.example", "--since=1h", "--no-follow", "--json", "--event",
 		"on-ordered").stdout

@@ -16,7 +16,7 @@ import (
 )
 
 func (s *session) newEventsPublish() *cobra.Command {
-	c := &cobra.Command{
+	c := prints(&cobra.Command{
 		Use:   "publish <publisher> <event> [name=value …] [name:=json …] [@file | - | '{…}']",
 		Short: "Have a publisher publish an event",
 		Long: `Asks an instance of the publisher to publish an event, as it does itself: it checks the arguments as
@@ -34,7 +34,7 @@ The event need not be stored.`,
 			return s.publishEvent(c.Context(), operands[0], operands[1], operands[2:])
 		},
 		ValidArgsFunction: s.completing(s.completePublished),
-	}
+	})
 	return c
 }
 
@@ -67,7 +67,7 @@ func (s *session) publishEvent(ctx context.Context, publisher, event string, ope
 	if err != nil {
 		return err
 	}
-	if response.StatusCode >= http.StatusBadRequest || s.settings.json {
+	if response.StatusCode >= http.StatusBadRequest || s.settings.IsJSON() {
 		return s.answer(new(callFlags), response)
 	}
 	defer response.Body.Close()

@@ -32,7 +32,7 @@ func (f *subscriptionFlags) what() string {
 func (s *session) newEventsReplay() *cobra.Command {
 	var flags subscriptionFlags
 	var from string
-	c := &cobra.Command{
+	c := prints(&cobra.Command{
 		Use:   "replay <publisher> <service>",
 		Short: "Deliver events again to a service",
 		Long: `Sets the subscription of a service back, so that it gets the events of a publisher again that were
@@ -57,7 +57,7 @@ started later; its handlers have to cope with an event that comes twice.`,
 			return s.replay(c.Context(), operands[0], operands[1], at, &flags)
 		},
 		ValidArgsFunction: s.completing(s.completeSubscription),
-	}
+	})
 	flags.register(c)
 	c.Flags().StringVar(&from, "from", "",
 		"begin at this `time`: how long ago, such as 10m or 2d, a time in RFC 3339, or beginning")
@@ -91,16 +91,15 @@ func (s *session) replay(ctx context.Context, publisher, service string, from ti
 	if err != nil {
 		return eventsFailure(err)
 	}
-	if s.settings.json {
-		return s.print("%s\n", jsonOf(map[string]int{"events": events}))
-	}
-	return s.print("%s of %s come to %s, as soon as it runs\n", plural(events, "event"), publisher, service)
+	return s.show(map[string]int{"events": events}, func() string {
+		return fmt.Sprintf("%s of %s come to %s, as soon as it runs\n", plural(events, "event"), publisher, service)
+	}, nil)
 }
 
 func (s *session) newEventsForget() *cobra.Command {
 	var flags subscriptionFlags
 	var force bool
-	c := &cobra.Command{
+	c := prints(&cobra.Command{
 		Use:   "forget <publisher> <service>",
 		Short: "Remove the subscription of a service that has left",
 		Long: `Removes what JetStream knows of a service that subscribes no more: to all events of a publisher, or to
@@ -117,7 +116,7 @@ an error, unless --force is given.`,
 			return s.forget(c.Context(), operands[0], operands[1], force, &flags)
 		},
 		ValidArgsFunction: s.completing(s.completeSubscription),
-	}
+	})
 	flags.register(c)
 	c.Flags().BoolVar(&force, "force", false, "also if an instance runs")
 	return c
@@ -155,8 +154,7 @@ func (s *session) forget(ctx context.Context, publisher, service string, force b
 	if err != nil {
 		return eventsFailure(err)
 	}
-	if s.settings.json {
-		return s.print("%s\n", jsonOf(map[string]int{"subscriptions": removed}))
-	}
-	return s.print("%s of %s to %s removed\n", plural(removed, "subscription"), service, publisher)
+	return s.show(map[string]int{"subscriptions": removed}, func() string {
+		return fmt.Sprintf("%s of %s to %s removed\n", plural(removed, "subscription"), service, publisher)
+	}, nil)
 }

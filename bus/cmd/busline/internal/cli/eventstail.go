@@ -11,11 +11,12 @@ import (
 func (s *session) newEventsTail() *cobra.Command {
 	var event, since string
 	var noFollow bool
-	c := &cobra.Command{
+	c := prints(&cobra.Command{
 		Use:   "tail <publisher>",
 		Short: "Events as they are stored, or from some time on",
 		Long: `Prints the stored events of a publisher, handled or not: those that are stored from now on, until
-interrupted, or with --since also those before. It changes nothing for those who subscribe.`,
+interrupted, or until --timeout is over, if that is given: exit status 4. With --since also those before.
+It changes nothing for those who subscribe.`,
 		Example: examples("busline events tail orders.example",
 			"busline events tail orders.example --since beginning --no-follow --json | jq -r .body"),
 		Annotations: annotated(Endless),
@@ -40,7 +41,7 @@ interrupted, or with --since also those before. It changes nothing for those who
 			return s.tail(c.Context(), operands[0], options)
 		},
 		ValidArgsFunction: s.completing(s.completePublisher),
-	}
+	})
 	set := c.Flags()
 	set.StringVar(&event, "event", "", "only events of this `name`, such as on-ordered")
 	set.StringVar(&since, "since", "",
@@ -55,12 +56,14 @@ func (s *session) tail(ctx context.Context, publisher string, options []eventlog
 	if err != nil {
 		return err
 	}
+	ctx, cancel := s.limitedIfGiven(ctx)
+	defer cancel()
 	for event, err := range eventlog.Tail(ctx, conn, publisher, options...) {
 		if err == nil {
 			err = s.printEvent(&event)
 		}
 		if err != nil {
-			return eventsFailure(err)
+			return s.endedBy(ctx, eventsFailure(err))
 		}
 	}
 	return nil
@@ -68,7 +71,7 @@ func (s *session) tail(ctx context.Context, publisher string, options []eventlog
 
 // printEvent prints an event on one line.
 func (s *session) printEvent(event *eventlog.Event) error {
-	if s.settings.json {
+	if s.settings.IsJSON() {
 		return s.print("%s\n", jsonOf(event))
 	}
 	return s.print("%s  %s  %s  %s\n", event.Stored.Local().Format("2006-01-02 15:04:05.000"),

@@ -15,6 +15,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/cmd/busline/internal/contexts"
 	"github.com/busline/busline/restmap"
 )
 
@@ -24,17 +25,17 @@ const (
 	failed      = 1
 	misused     = 2
 	absent      = 3
-	timedOut    = 4
+	TimedOut    = 4
 	unreachable = 5
 	Interrupted = 130 // 128 and the number of SIGINT, as in shells
 	PipeClosed  = 141 // 128 and the number of SIGPIPE
 )
 
 const exitStatuses = `  0    all went well
-  1    the call failed: a status of 400 or above, or an answer that was lost
+  1    the call failed: another status of 400 or above, or an answer that was lost
   2    the command line is wrong, or does not fit the document of the host; nothing was called
   3    not found: no such host, port, instance, event or dead letter, no ack, or no instance at all
-  4    no answer within --timeout
+  4    no answer in time (504), or a stream that goes on after --timeout
   5    the broker cannot be reached, or refuses the login
   130  interrupted
   141  the reader of the output has closed it
@@ -67,6 +68,9 @@ func (f *failure) Error() string {
 
 func (f *failure) Unwrap() error { return f.err }
 
+// Misuse is misuse, for subcommands of packages above.
+func Misuse(format string, values ...any) error { return misuse(format, values...) }
+
 // misuse returns an error about the command line.
 func misuse(format string, values ...any) error {
 	return &failure{status: misused, err: fmt.Errorf(format, values...)}
@@ -76,6 +80,9 @@ func misuse(format string, values ...any) error {
 func statusOf(err error) int {
 	if known, ok := errors.AsType[*failure](err); ok {
 		return known.status
+	}
+	if _, ok := errors.AsType[*contexts.MisuseError](err); ok {
+		return misused
 	}
 	switch {
 	case err == nil:
@@ -87,7 +94,7 @@ func statusOf(err error) int {
 	case isUnanswered(err):
 		return absent
 	case errors.Is(err, bus.ErrTimeout), errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
-		return timedOut
+		return TimedOut
 	default:
 		return failed
 	}
@@ -99,9 +106,9 @@ func (s *session) explain(err error) (status int) {
 	known, _ := errors.AsType[*failure](err)
 	switch {
 	case status == succeeded, status == PipeClosed, known != nil && known.err == nil && known.json == nil:
-	case s.settings.json && known != nil && known.json != nil:
+	case s.settings.IsJSON() && known != nil && known.json != nil:
 		fmt.Fprintf(s.Stderr, "%s\n", known.json)
-	case s.settings.json:
+	case s.settings.IsJSON():
 		fmt.Fprintf(s.Stderr, "%s\n", jsonOf(map[string]any{"error": err.Error(), "exit": status}))
 	default:
 		s.complain(err)
@@ -122,14 +129,23 @@ func (s *session) complain(err error) {
 // kept unchanged for --json.
 func (s *session) answerFailed(response *http.Response, body []byte) error {
 	problem, isProblem := problemIn(response, body)
-	if s.settings.json {
+	if s.settings.IsJSON() {
 		if !isProblem {
 			body = jsonOf(problem)
 		}
-		return &failure{status: failed, err: errors.New(problem.Detail), json: compact(body)}
+		return &failure{status: answered(response), err: errors.New(problem.Detail), json: compact(body)}
 	}
 	s.writeProblem(problem)
-	return &failure{status: failed}
+	return &failure{status: answered(response)}
+}
+
+// answered returns the exit status for a response of status 400 or above. A callee that gives up with the time budget
+// of its call answers 504 at the moment at which its caller gives up: both are one to a script.
+func answered(response *http.Response) int {
+	if response.StatusCode == http.StatusGatewayTimeout {
+		return TimedOut
+	}
+	return failed
 }
 
 // problemIn returns the problem that is the body of a response; of any other body, perhaps a web page, it makes one,

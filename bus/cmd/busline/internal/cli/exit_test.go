@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -120,6 +121,22 @@ func TestTimeout(t *testing.T) {
 		}
 		time.Sleep(10 * time.Second) // the handlers end
 	})
+}
+
+// Late gives up before its callers do.
+type Late struct{}
+
+// Answer is out of time.
+func (Late) Answer() error { return bus.Errorf(http.StatusGatewayTimeout, "no time is left") }
+
+// TestTimeout_OfCallee holds that it does not matter who says that the time is over, the caller or the callee.
+func TestTimeout_OfCallee(t *testing.T) {
+	t.Parallel()
+	e := newTerminal(t)
+	e.serve("late.example", func(conn *bus.Conn) error { return bus.Serve(conn, Late{}) })
+	for _, flag := range []string{"--trace", "--raw", "--include", "--json"} {
+		e.busline(cli.TimedOut, "call", flag, "late.example/answer")
+	}
 }
 
 func TestInterrupted(t *testing.T) {

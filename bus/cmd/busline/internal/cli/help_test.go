@@ -21,7 +21,7 @@ func TestHelp(t *testing.T) {
 	assert.Equal(t, overview.stdout, got.stderr)
 	assert.Empty(t, got.stdout)
 	for _, name := range []string{"ls", "describe", "call", "docs", "asyncapi", "client", "tap", "events", "bench",
-		"token", "permissions", "completion", "version"} {
+		"token", "key", "permissions", "completion", "context", "version"} {
 		if !strings.Contains(overview.stdout, "\n  "+name+" ") {
 			t.Errorf("the overview does not have %s", name)
 		}
@@ -34,6 +34,9 @@ func TestHelp(t *testing.T) {
 		help := e.busline(0, "events", name, "--help")
 		golden(t, "help-events-"+name+".txt", help.stdout)
 		e.says(help.stdout, "help", "events", name)
+	}
+	for _, name := range []string{"save", "use", "ls", "show", "rm"} {
+		golden(t, "help-context-"+name+".txt", e.busline(0, "context", name, "--help").stdout)
 	}
 	golden(t, "help-client-ts.txt", e.busline(0, "client", "ts", "--help").stdout)
 }
@@ -53,20 +56,27 @@ func TestVersionFlag(t *testing.T) {
 func TestComplete(t *testing.T) {
 	t.Parallel()
 	e := newTerminal(t)
-	e.serveCalculator()
+	calculator := e.serveCalculator()
 	e.serveProducts()
 	e.bus.Connect("caller.example") // serves nothing, so that it gets no calls
 	for _, row := range []struct{ words, want string }{
-		{"", "asyncapi bench call client completion describe docs events help ls permissions tap token version"},
+		{"", "asyncapi bench call client completion context describe docs events help key ls permissions tap token trace version"},
 		{"d", "describe docs"},
-		{"--j", "--json"},
+		{"ls -o ", "json yaml wide name"},
+		{"tap -o ", "json yaml"},
+		{"token -o ", ""},
+		{"ls --color ", "auto always never"},
+		{"ls --jq ", ""},
+		{"ls --context ", ""},
+		{"context use ", ""},
+		{"--js", "--json"},
 		{"--plane x comp", "completion"},
 		{"--nothing ", ""},
 		{"help de", "describe"},
 		{"nothing ", ""},
 		{"__complete ", ""},
 		{"ls --w", "--watch"},
-		{"bench -", "--json --plane --timeout --token --url --calls -n --concurrency -c --duration -d --header -H --help " +
+		{"bench -", "--color --context --jq --json --output -o --plane --timeout --token --url --calls -n --concurrency -c --duration -d --header -H --help " +
 			"-h --instance --method -X"},
 		{"completion ", "bash fish powershell zsh"},
 		{"completion bash ", ""},
@@ -90,6 +100,8 @@ func TestComplete(t *testing.T) {
 		{"call products.example/products ", "sortBy= limit= offset= name= price= tags="},
 		{"call a_b/c ", ""},
 		{"call x.example/c ", ""},
+		{"call calculator.example/add --instance ", calculator.ID()},
+		{"call --instance ", ""},
 	} {
 		got := e.busline(0, append([]string{"__complete"}, strings.Split(row.words, " ")...)...)
 		var candidates []string

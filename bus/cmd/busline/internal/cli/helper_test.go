@@ -36,7 +36,7 @@ type terminal struct {
 
 func newTerminal(t *testing.T) *terminal {
 	t.Helper()
-	return &terminal{t, bustest.New(t), make(map[string]string)}
+	return &terminal{t, bustest.New(t), map[string]string{"BUSLINE_CONFIG": filepath.Join(t.TempDir(), "contexts.json")}}
 }
 
 // result is the result of a command line.
@@ -50,6 +50,7 @@ func (e *terminal) environment(stdout, stderr *bytes.Buffer) cli.Environment {
 	return cli.Environment{
 		Stdin: strings.NewReader(""), Stdout: stdout, Stderr: stderr,
 		Getenv:  func(name string) string { return e.env[name] },
+		Setenv:  func(name, value string) error { e.env[name] = value; return nil },
 		Connect: e.bus.Options(),
 	}
 }

@@ -1,17 +1,17 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/busline/busline/bus/cmd/busline/internal/output"
 
 	"github.com/busline/busline/reflectapi/similar"
 )
@@ -19,13 +19,15 @@ import (
 func (s *session) newList() *cobra.Command {
 	var watch bool
 	every := 2 * time.Second
-	c := &cobra.Command{
+	c := prints(&cobra.Command{
 		Use:   "ls [host …]",
 		Short: "Who is on the bus: services, instances, versions, ports",
 		Long: `Asks every instance on the plane who it is, and lists the answers. A host may be a pattern, '*.example'.
-An instance without ports serves nothing: it only calls, or subscribes to events. With --watch the list
+An instance without ports serves nothing: it only calls, or subscribes to events. One that is not ready
+has left its queues: see bus.WithReadiness. With --watch the list
 is repeated, and on a terminal replaces the last one, as far as it fits.`,
-		Example: examples("busline ls", "busline ls 'calc*'", "busline ls --watch", "busline ls --json | jq -r '.[].host'"),
+		Example: examples("busline ls", "busline ls 'calc*'", "busline ls --watch", "busline ls --jq '.[].host'",
+			"busline ls -o name"),
 		RunE: func(c *cobra.Command, patterns []string) error {
 			if err := checkPatterns(patterns); err != nil {
 				return err
@@ -39,7 +41,7 @@ is repeated, and on a terminal replaces the last one, as far as it fits.`,
 			return s.list(c.Context(), patterns)
 		},
 		ValidArgsFunction: s.completing(s.completeHosts),
-	}
+	}, output.Wide, output.Name)
 	set := c.Flags()
 	set.BoolVarP(&watch, "watch", "w", false, "repeat until interrupted")
 	set.DurationVar(&every, "every", every, "`time` between two lists, with --watch")
@@ -53,12 +55,8 @@ func (s *session) list(ctx context.Context, patterns []string) error {
 		return err
 	}
 	found := selected(all, patterns)
-	if len(found) > 0 || s.settings.json {
-		text, err := s.listing(found)
-		if err == nil {
-			err = s.print("%s", text)
-		}
-		if err != nil || len(found) > 0 {
+	if len(found) > 0 || s.settings.IsJSON() {
+		if err := s.print("%s", s.listing(found)); err != nil || len(found) > 0 {
 			return err
 		}
 	}
@@ -80,23 +78,41 @@ func selected(all []instance, patterns []string) []instance {
 	})
 }
 
-// listing formats instances as a table, or as JSON.
-func (s *session) listing(found []instance) (string, error) {
-	if s.settings.json {
-		return string(jsonOf(found)) + "\n", nil
+// listing formats instances as a table, as JSON or as names.
+func (s *session) listing(found []instance) string {
+	switch {
+	case s.settings.IsJSON():
+		return string(jsonOf(found)) + "\n"
+	case s.settings.IsName():
+		var names strings.Builder
+		for i := range found {
+			names.WriteString(cleanLine(found[i].name()) + "\n")
+		}
+		return names.String()
 	}
-	var plain bytes.Buffer
-	table := tabwriter.NewWriter(&plain, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "HOST\tINSTANCE\tVERSION\tPORTS")
+	rows := table{{cells: []string{"HOST", "INSTANCE", "VERSION", "PORTS"}}}
+	if s.settings.IsWide() {
+		rows[0].cells = append(rows[0].cells, "READY", "DIGEST")
+	}
 	for _, each := range found {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", each.Host, cleanLine(each.ID), orDash(cleanLine(each.Version)),
-			orDash(joinPorts(each.Ports)))
+		cells := []string{each.Host, cleanLine(each.ID), orDash(cleanLine(each.Version)), orDash(joinPorts(each.Ports))}
+		if s.settings.IsWide() {
+			cells = append(cells, yesOrNo(each.NotReady == ""), orDash(cleanLine(each.Digest)))
+		}
+		rows.add("", cells...)
 	}
-	if err := table.Flush(); err != nil {
-		return "", err
+	return s.headed(rows) + notReady(found) + differences(found)
+}
+
+// notReady has a line for each instance that has left its queues.
+func notReady(found []instance) string {
+	var text strings.Builder
+	for _, each := range found {
+		if each.NotReady != "" {
+			fmt.Fprintf(&text, "%s.%s is not ready: %s\n", cleanLine(each.ID), each.Host, cleanLine(each.NotReady))
+		}
 	}
-	heading, rest, _ := strings.Cut(plain.String(), "\n")
-	return s.style().bold(heading) + "\n" + rest + differences(found), nil
+	return text.String()
 }
 
 // differences has a line for each host whose instances have different documents.
@@ -142,7 +158,7 @@ func orDash(text string) string {
 func (s *session) watch(ctx context.Context, patterns []string, every time.Duration) error {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
-	screen := s.StdoutTerminal && !s.settings.json
+	screen := output.Redraws(s.StdoutTerminal, s.Getenv) && !s.settings.IsJSON() && !s.settings.IsName()
 	if screen {
 		if err := s.print("\x1b[2J"); err != nil { // clear the screen
 			return err
@@ -187,8 +203,7 @@ func (s *session) look(ctx context.Context, patterns []string) (text string, fou
 		return "", 0, err
 	}
 	instances = selected(instances, patterns)
-	text, err = s.listing(instances)
-	return text, len(instances), err
+	return s.listing(instances), len(instances), nil
 }
 
 // inPlace overwrites a terminal of so many lines, 0 if that is unknown, line by line so that nothing flickers. Whatever

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -64,6 +65,17 @@ func TestList_NamesDifferences(t *testing.T) {
 	same := slices.Sorted(slices.Values([]string{first.ID(), second.ID()}))
 	groups := slices.Sorted(slices.Values([]string{strings.Join(same, ", "), other.ID()}))
 	want := "\ninstances of calculator.example have different documents: " + strings.Join(groups, " | ") + "\n"
+	assert.True(t, strings.HasSuffix(e.busline(0, "ls").stdout, want), want)
+}
+
+// TestList_NotReady names an instance that has left its queues.
+func TestList_NotReady(t *testing.T) {
+	t.Parallel()
+	e := newTerminal(t)
+	conn := e.bus.Connect("calculator.example", bus.WithReadiness(func(context.Context) error {
+		return errors.New("the database is away")
+	}))
+	want := "\n" + conn.ID() + ".calculator.example is not ready: the database is away\n"
 	assert.True(t, strings.HasSuffix(e.busline(0, "ls").stdout, want), want)
 }
 

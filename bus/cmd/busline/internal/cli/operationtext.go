@@ -11,9 +11,12 @@ import (
 
 // writeOperation writes one operation.
 func (s *session) writeOperation(text *strings.Builder, o *operation) {
-	text.WriteString(s.style().bold(o.method + " " + cleanLine(strings.TrimSuffix(o.place, ":443")+o.path)))
+	text.WriteString(s.style().bold(o.heading()))
 	if o.needsToken() {
 		text.WriteString("  (needs a token)")
+	}
+	if len(o.Callers) > 0 {
+		text.WriteString("  (only for " + cleanLine(strings.Join(o.Callers, ", ")) + ")")
 	}
 	text.WriteString("\n")
 	if !o.isOpen() {
@@ -172,4 +175,9 @@ func (s *session) differences(ctx context.Context, instances []instance, port in
 	first := groups[0][0] + "." + instances[0].Host
 	return fmt.Sprintf("%d different documents of port %d: %s (busline describe %s shows that of one)\n", len(groups),
 		port, strings.Join(lists, " / "), first)
+}
+
+// heading returns the method and the address: "POST calculator.example/add".
+func (o *operation) heading() string {
+	return cleanLine(o.method + " " + strings.TrimSuffix(o.place, ":443") + o.path)
 }

@@ -8,7 +8,7 @@ import (
 )
 
 func (s *session) newPermissions() *cobra.Command {
-	return &cobra.Command{
+	return prints(&cobra.Command{
 		Use:   "permissions [callee …]",
 		Short: "The broker permissions that this command needs",
 		Long: `Prints the permissions that a broker user needs for this command, as a block for the configuration of a
@@ -28,13 +28,13 @@ of a service see docs/guides/permissions.md.`,
 			if err != nil {
 				return misuse("%w", err)
 			}
-			if !s.settings.json {
+			if !s.settings.IsJSON() {
 				return s.print("%s\n", strings.TrimRight(granted.String(), "\n"))
 			}
 			return s.print("%s\n", jsonOf(granted))
 		},
 		ValidArgsFunction: s.completing(s.completeHosts),
-	}
+	})
 }
 
 // asked returns where the command asks who is there, and which calls end there, besides calling them.

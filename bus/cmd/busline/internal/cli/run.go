@@ -12,6 +12,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/cmd/busline/internal/contexts"
+	"github.com/busline/busline/bus/cmd/busline/internal/output"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/reflectapi/similar"
 )
@@ -26,18 +28,23 @@ type Environment struct {
 	StdinTerminal bool
 	// Height returns how many lines the terminal of Stdout has now, 0 if that is unknown. Default: unknown.
 	Height func() int
-	// Getenv returns environment variables: BUS_TOKEN, BUS_LOG_LEVEL, NO_COLOR, TERM. bus.Connect reads its variables
-	// itself.
+	// Getenv returns environment variables: BUS_TOKEN, BUS_LOG_LEVEL, NO_COLOR, TERM, and what contexts keep. bus.Connect
+	// reads its variables itself.
 	Getenv func(name string) string
+	// Setenv sets variables of the process to those of a context. Default: there are no contexts.
+	Setenv func(name, value string) error
 	// Connect are options for joining the bus, for tests; flags override them. Default: as the environment says.
 	Connect []bus.ConnectOption
 	// ReadOnly refuses what may change something, hides it in the tree, and reads no files. Default: all is done.
 	ReadOnly bool
 	// FilesOnly refuses to read files that may have no end, such as devices and pipes. Default: they are read.
 	FilesOnly bool
-	// More returns a further subcommand, of a package above, for one run. It takes flags, and no operands. Default: none.
-	More func(Environment) *cobra.Command
+	// More return further subcommands, of packages above, for one run. Default: none.
+	More []Subcommand
 }
+
+// Subcommand makes a subcommand for one run.
+type Subcommand func(Environment) *cobra.Command
 
 // Run runs one command line, without the name of the program, and returns the exit status that --help lists. When ctx
 // ends, it stops and returns 130. It closes everything that it opens.
@@ -48,6 +55,9 @@ func Run(ctx context.Context, environment Environment, arguments []string) (stat
 	chosen, err := root.ExecuteContextC(ctx)
 	s.command = chosen.CommandPath()
 	err = errors.Join(err, s.help.err, s.close())
+	if failed := s.closeOutput(); err == nil {
+		err = failed
+	}
 	if ctx.Err() != nil && err != nil {
 		return Interrupted
 	}
@@ -67,7 +77,21 @@ const (
 	Endless = "endless"
 	// Choices are the values that a flag may have.
 	Choices = "choices"
+	// Prints are the formats of the results of a command, separated by spaces.
+	Prints = "prints"
 )
+
+// prints annotates a command that prints JSON, and thus YAML, with these and further formats of its results.
+func prints(c *cobra.Command, more ...string) *cobra.Command {
+	if c.Annotations == nil {
+		c.Annotations = make(map[string]string)
+	}
+	c.Annotations[Prints] = strings.Join(append([]string{output.JSON, output.YAML}, more...), " ")
+	return c
+}
+
+// formatsOf returns the formats of the results of a command, none if it has only text.
+func formatsOf(c *cobra.Command) []string { return strings.Fields(c.Annotations[Prints]) }
 
 // annotated are the annotations of a command that has one of them.
 func annotated(name string) map[string]string { return map[string]string{name: "yes"} }
@@ -84,6 +108,7 @@ Environment:
   BUS_TOKEN      the token to call with
   BUS_LOG_LEVEL  shows the log of the connection from this level on; default: no log
   NO_COLOR       no colours, whatever the value
+  BUSLINE_CONTEXT and BUSLINE_CONFIG, see busline context --help: buses by name
 
 Exit status:
 ` + exitStatuses
@@ -92,7 +117,7 @@ Exit status:
 func (s *session) newRoot() *cobra.Command {
 	const explore, call, operate = "explore", "call", "operate"
 	version := false
-	root := &cobra.Command{
+	root := prints(&cobra.Command{
 		Use:  "busline",
 		Long: overview,
 		Example: examples("busline ls", "busline describe calculator.example",
@@ -108,6 +133,10 @@ func (s *session) newRoot() *cobra.Command {
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
 			s.command = c.CommandPath()
 			s.settings.timeoutGiven = c.Flags().Changed("timeout")
+			if err := s.settings.Check(formatsOf(c)); err != nil {
+				return misuse("%w", err)
+			}
+			s.openOutput(c.Context())
 			return errors.Join(s.settings.check(), s.checkReadOnly(c))
 		},
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -117,7 +146,7 @@ func (s *session) newRoot() *cobra.Command {
 			c.SetOut(s.Stderr)
 			return errors.Join(c.Help(), &failure{status: misused})
 		},
-	}
+	})
 	root.SetIn(s.Stdin)
 	root.SetOut(&s.help)
 	root.SetErr(s.Stderr)
@@ -125,12 +154,13 @@ func (s *session) newRoot() *cobra.Command {
 	root.Flags().SetInterspersed(false) // what follows an unknown command is not examined
 	root.Flags().BoolVar(&version, "version", false, "print the version, like the command version")
 	s.settings.register(root.PersistentFlags())
+	s.completeFlags(root)
 	root.AddGroup(&cobra.Group{ID: explore, Title: "Explore:"}, &cobra.Group{ID: call, Title: "Call:"},
 		&cobra.Group{ID: operate, Title: "Operate:"})
 	for group, commands := range map[string][]*cobra.Command{
-		explore: {s.newList(), s.newDescribe(), s.newDocs(), s.newAsyncAPI(), s.newClient(), s.newTap()},
+		explore: {s.newList(), s.newDescribe(), s.newDocs(), s.newAsyncAPI(), s.newClient(), s.newTap(), s.newTrace()},
 		call:    {s.newCall(), s.newBench()},
-		operate: {s.newEvents(), s.newToken(), s.newPermissions()},
+		operate: {s.newEvents(), s.newToken(), s.newKey(), s.newPermissions()},
 		"":      {newCompletion(), s.newVersion()},
 	} {
 		for _, each := range commands {
@@ -138,9 +168,14 @@ func (s *session) newRoot() *cobra.Command {
 			root.AddCommand(each)
 		}
 	}
-	if s.More != nil {
-		more := s.More(s.Environment)
-		more.GroupID, more.Args = operate, noOperands
+	if s.Setenv != nil {
+		context := s.withSubcommands(contexts.Command(s.contexts()))
+		context.GroupID = operate
+		root.AddCommand(context)
+	}
+	for _, each := range s.More {
+		more := each(s.Environment)
+		more.GroupID = cmp.Or(more.GroupID, operate)
 		root.AddCommand(more)
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
@@ -151,8 +186,23 @@ func (s *session) newRoot() *cobra.Command {
 	return root
 }
 
-// noOperands refuses operands.
-func noOperands(c *cobra.Command, operands []string) error {
+// withSubcommands returns a command that does nothing without one of its subcommands.
+func (s *session) withSubcommands(c *cobra.Command) *cobra.Command {
+	c.Args = func(c *cobra.Command, operands []string) error {
+		if len(operands) > 0 {
+			return noCommand(c, operands[0])
+		}
+		return nil
+	}
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		c.SetOut(s.Stderr)
+		return errors.Join(c.Help(), &failure{status: misused})
+	}
+	return c
+}
+
+// NoOperands refuses operands.
+func NoOperands(c *cobra.Command, operands []string) error {
 	if len(operands) > 0 {
 		return misuse("%s takes no arguments", c.Name())
 	}
@@ -248,10 +298,12 @@ func examples(lines ...string) string { return "  " + strings.Join(lines, "\n  "
 
 // settings are the flags of all subcommands.
 type settings struct {
+	output.Options
+
 	url, plane, token string
+	context           string // name of one; "" for the one in use
 	timeout           time.Duration
 	timeoutGiven      bool // a timeout was given: the broker may be about to start
-	json              bool
 }
 
 const (
@@ -268,7 +320,9 @@ func (g *settings) register(set *pflag.FlagSet) {
 		"`JWT` to call with (default: BUS_TOKEN, which other users of the machine cannot see)")
 	set.DurationVar(&g.timeout, "timeout", defaultTimeout,
 		"`time` that a call may take, at most 600s; if given, at most 5s of it to wait for a broker")
-	set.BoolVar(&g.json, "json", false, "print JSON, also for errors")
+	set.StringVar(&g.context, "context", "",
+		"`name` of how to reach a bus, see busline context (default: BUSLINE_CONTEXT, else the one in use)")
+	g.Register(set)
 }
 
 // connectTimeout returns how long to wait for a broker that is not there: not at all, unless --timeout is given.

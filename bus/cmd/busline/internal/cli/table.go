@@ -3,6 +3,10 @@ package cli
 import (
 	"strings"
 	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/busline/busline/bus/cmd/busline/internal/output"
 )
 
 // table aligns cells, and wraps the notes after them so that the page stays narrow.
@@ -66,16 +70,34 @@ func (r *tableRow) write(text *strings.Builder, indent string, widths []int) {
 	text.WriteString(strings.TrimRight(line, " ") + "\n")
 }
 
+// headed formats a table whose first row is its heading.
+func (s *session) headed(rows table) string {
+	var plain strings.Builder
+	rows.write(&plain, "")
+	heading, rest, _ := strings.Cut(plain.String(), "\n")
+	return s.style().bold(heading) + "\n" + rest
+}
+
+func yesOrNo(yes bool) string {
+	if yes {
+		return "yes"
+	}
+	return "no"
+}
+
 // style colours text if the output is a terminal and the user has not disabled colours.
 type style struct{ on bool }
 
-func (s *session) colourful() bool { return s.Getenv("NO_COLOR") == "" && s.Getenv("TERM") != "dumb" }
-
 // style returns the style of standard output.
-func (s *session) style() style { return style{s.StdoutTerminal && s.colourful()} }
+func (s *session) style() style { return style{s.settings.Colours(s.StdoutTerminal, s.Getenv)} }
 
 // errorStyle returns the style of standard error.
-func (s *session) errorStyle() style { return style{s.StderrTerminal && s.colourful()} }
+func (s *session) errorStyle() style { return style{s.settings.Colours(s.StderrTerminal, s.Getenv)} }
+
+// Colours reports whether standard output has colours, for a subcommand that prints itself.
+func Colours(c *cobra.Command, environment Environment) bool {
+	return output.Colours(c.Flag("color").Value.String(), environment.StdoutTerminal, environment.Getenv)
+}
 
 func (s style) wrap(code, text string) string {
 	if !s.on || text == "" {
@@ -84,19 +106,13 @@ func (s style) wrap(code, text string) string {
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
 
-func (s style) bold(text string) string { return s.wrap("1", text) }
-func (s style) dim(text string) string  { return s.wrap("2", text) }
-func (s style) red(text string) string  { return s.wrap("31", text) }
+func (s style) plain(text string) string { return text }
+func (s style) bold(text string) string  { return s.wrap("1", text) }
+func (s style) dim(text string) string   { return s.wrap("2", text) }
+func (s style) red(text string) string   { return s.wrap("31", text) }
 
 // clean replaces the control characters in foreign text, which must not control the terminal.
-func clean(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r != '\n' && r != '\t' && (r < ' ' || '\x7f' <= r && r < '\u00a0') {
-			return '\ufffd'
-		}
-		return r
-	}, text)
-}
+func clean(text string) string { return output.Clean(text) }
 
 // cleanLine is clean for text that has to stay on one line.
-func cleanLine(text string) string { return strings.Join(strings.Fields(clean(text)), " ") }
+func cleanLine(text string) string { return output.CleanLine(text) }

@@ -136,3 +136,13 @@ func TestTap_OfItself(t *testing.T) {
 		assert.Contains(t, got.stdout, "caller.example", "tap")
 	})
 }
+
+// TestTap_Timeout ends a tap without calls.
+func TestTap_Timeout(t *testing.T) {
+	t.Parallel()
+	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
+		e := &terminal{t, b, map[string]string{}}
+		got := e.busline(4, "tap", "--count", "1", "--timeout", "7s")
+		assert.Contains(t, got.stderr, "ended after 7s, as --timeout says")
+	})
+}

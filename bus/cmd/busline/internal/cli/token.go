@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -13,11 +15,13 @@ import (
 
 	"github.com/busline/busline/bus/claims"
 	"github.com/busline/busline/bus/claims/claimstest"
+	"github.com/busline/busline/bus/internal/signing"
+	"github.com/busline/busline/bus/subject"
 )
 
 func (s *session) newToken() *cobra.Command {
 	var (
-		files   = keyFiles{private: "dev.key", public: "dev.jwks"}
+		files   = developmentKeys()
 		said    = "{}"
 		subject = "you"
 		life    = time.Hour
@@ -83,6 +87,16 @@ func parseClaims(text, subject string, life time.Duration) (claims.Claims, error
 	return spoken, nil
 }
 
+// MakeKeys makes the files that the subcommand token uses by default, unless they are in the current folder. note gets
+// what to say.
+func MakeKeys(note func(format string, values ...any)) (keySet string, err error) {
+	files := developmentKeys()
+	_, err = files.open(note)
+	return files.public, err
+}
+
+func developmentKeys() keyFiles { return keyFiles{private: "dev.key", public: "dev.jwks"} }
+
 // keyFiles are the files of a key: the private key, and the public key set.
 type keyFiles struct{ private, public string }
 
@@ -120,20 +134,65 @@ func (f keyFiles) make(note func(format string, values ...any)) (*claimstest.Key
 	if err := claimstest.WriteKeySet(f.public, key); err != nil {
 		return nil, err
 	}
-	if err := writeSecret(f.private, text); err != nil {
+	if err := signing.WriteSecret(f.private, text); err != nil {
 		return nil, errors.Join(err, os.Remove(f.public))
 	}
 	note("wrote a new key to %s; services with BUS_JWKS=%s accept its tokens", f.private, f.public)
 	return key, nil
 }
 
-// writeSecret writes a file that only its owner may read.
-func writeSecret(path string, text []byte) error {
-	const ownerOnly = 0o600
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, ownerOnly)
+func (s *session) newKey() *cobra.Command {
+	var out string
+	set := "services.jwks"
+	c := &cobra.Command{
+		Use:   "key HOST[/NAME]",
+		Short: "A key with which a service proves its host",
+		Long: `Makes a private key for the service of a host, which only its owner may read, and adds the public half
+to a key set. BUS_SERVICE_KEY of the service has to point to the key, BUS_SERVICE_JWKS of the services
+that it calls to the set. A second key of the host has a name after a slash: add it to the set, wait five
+minutes, restart the service with it, and then take the first one out of the set.`,
+		Example: examples(
+			"busline key orders.example",
+			"busline key orders.example/2026-11 --set services.jwks",
+			"BUS_SERVICE_KEY=orders.example.key BUS_SERVICE_JWKS=services.jwks ./orders",
+		),
+		RunE: func(_ *cobra.Command, operands []string) error {
+			if len(operands) != 1 {
+				return misuse("say whose key it is: busline key orders.example")
+			}
+			id := operands[0]
+			host, _, _ := strings.Cut(id, "/")
+			switch err := cmp.Or(subject.CheckHost(host), signing.CheckName(id)); {
+			case err != nil:
+				return misuse("%w; the key of a service begins with its host, as orders.example or orders.example/2026-11", err)
+			case host == subject.HostAll:
+				return misuse("every service answers on the host all, and none calls from it: name the host of one")
+			}
+			return s.makeServiceKey(id, cmp.Or(out, strings.ReplaceAll(id, "/", "-")+".key"), set)
+		},
+	}
+	flags := c.Flags()
+	flags.StringVar(&out, "out", out, "new `file` of the private key (default HOST.key, or HOST-NAME.key)")
+	flags.StringVar(&set, "set", set, "`file` of the key set; made when it is not there")
+	return c
+}
+
+// makeServiceKey writes a new key to a file, and adds its public half to a set, or does neither.
+func (s *session) makeServiceKey(id, out, set string) error {
+	key, err := signing.New(id)
 	if err != nil {
 		return err
 	}
-	_, err = file.Write(append(text, '\n'))
-	return errors.Join(err, file.Close())
+	err = signing.WritePrivate(out, key)
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return fmt.Errorf("%w: choose another file with --out, or remove it", err)
+	case err != nil:
+		return err
+	}
+	if err := signing.AddToKeySet(set, key); err != nil {
+		return errors.Join(err, os.Remove(out))
+	}
+	s.notef("wrote the key %s to %s, and its public half to %s", id, out, set)
+	return nil
 }

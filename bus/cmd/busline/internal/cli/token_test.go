@@ -20,6 +20,7 @@ import (
 	"github.com/busline/busline/bus/broker"
 	"github.com/busline/busline/bus/claims"
 	"github.com/busline/busline/bus/cmd/busline/internal/cli"
+	"github.com/busline/busline/examples/calculator/calculatorapi"
 	"github.com/busline/busline/examples/calculator/calculatorsvc"
 )
 
@@ -86,6 +87,37 @@ func TestToken_Refused(t *testing.T) {
 	e.refuses(1, "write a key set: ", "token", "--key", file("none.key"), "--jwks", file("none/dev.jwks"))
 	if _, err := os.Stat(file("none.key")); err == nil {
 		t.Error("a key was left behind")
+	}
+}
+
+// TestKey makes two keys of a host, and a service that is called with both.
+func TestKey(t *testing.T) {
+	e := newTerminal(t)
+	t.Chdir(t.TempDir())
+	const set, first, second = "services.jwks", "orders.example.key", "orders.example-2026-11.key"
+	result := e.busline(0, "key", "orders.example")
+	assert.Equal(t, "busline: wrote the key orders.example to "+first+", and its public half to "+set+"\n", result.stderr)
+	e.busline(0, "key", "orders.example/2026-11")
+	info, err := os.Stat(first)
+	require.NoError(t, err)
+	assert.Equal(t, fs.FileMode(0o600), info.Mode().Perm())
+	callee := e.bus.Connect("closed.example", bus.WithServiceKeySet(set))
+	require.NoError(t, bus.Serve[calculatorapi.Calculator](callee, calculatorsvc.Calculator{},
+		bus.RequireCallers("orders.example")))
+	for _, key := range []string{first, second} {
+		caller := e.bus.Connect("orders.example", bus.WithServiceKey(key))
+		require.NoError(t, caller.Call(t.Context(), "https://closed.example/add", bus.Args{"x": 5, "y": 6}, nil))
+	}
+	e.refuses(1, "exists: choose another file with --out", "key", "orders.example")
+	e.refuses(1, `it has the key "orders.example" already: name the new one differently`, "key", "orders.example",
+		"--out", "third.key")
+	e.refuses(1, "not a JSON Web Key Set", "key", "orders.example", "--out", "third.key", "--set", first)
+	assert.NoFileExists(t, "third.key")
+	e.refuses(2, "say whose key it is: busline key orders.example", "key")
+	e.refuses(2, "the key of a service begins with its host", "key", "Orders")
+	e.refuses(2, "none calls from it: name the host of one", "key", "all")
+	for _, name := range []string{"", "a\nb", strings.Repeat("x", 129)} {
+		e.refuses(2, "behind the slash it needs 1 to 128 bytes without control characters", "key", "orders.example/"+name)
 	}
 }
 

@@ -9,15 +9,15 @@ import (
 )
 
 func (s *session) newVersion() *cobra.Command {
-	return &cobra.Command{
+	return prints(&cobra.Command{
 		Use:   "version",
 		Short: "Which busline this is",
 		Long: "Prints the version of the module, the commit if the build knows it, and the version of Go, " +
 			"like busline --version.",
 		Example: examples("busline version"),
-		Args:    noOperands,
+		Args:    NoOperands,
 		RunE:    func(*cobra.Command, []string) error { return s.version() },
-	}
+	})
 }
 
 // buildInfo is what the build contains about itself.
@@ -46,7 +46,7 @@ func readBuild() buildInfo {
 // version prints what the build contains about itself.
 func (s *session) version() error {
 	info := readBuild()
-	if s.settings.json {
+	if s.settings.IsJSON() {
 		return s.print("%s\n", jsonOf(info))
 	}
 	revision := ""

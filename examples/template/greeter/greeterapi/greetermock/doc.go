@@ -1,0 +1,2 @@
+// Package greetermock is a mock of the service for tests of its callers.
+package greetermock
