@@ -94,7 +94,7 @@ func (c *child) kill() {
 // runChild is what the other process does. It returns its exit status.
 func runChild(role string) int {
 	run := map[string]func(config []byte) error{"broker": runBroker, "instance": runInstance,
-		"listener": runListener}[role]
+		"listener": runListener, "in order": runInOrder}[role]
 	if err := run([]byte(os.Getenv(configVariable))); err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", role, err)
 		return 1

@@ -87,7 +87,7 @@ func serveWorker(conn *bus.Conn, journal journal, release <-chan struct{}, aroun
 	return bus.Serve(conn, worker{conn, journal, release}, bus.Method("Who", bus.NoQueue()),
 		// given, so that an edit of the source does not disturb a long run
 		bus.ParamNames("Do", "id, spin, hold, deaf, fill", "did, filling"), bus.ParamNames("Relay", "id", "did"),
-		bus.ParamNames("Who", "id", "instance"), bus.Intercept(around...))
+		bus.ParamNames("Draw", "id", "ticket"), bus.ParamNames("Who", "id", "instance"), bus.Intercept(around...))
 }
 
 // closeConn closes a connection, like a process that is asked to end.
@@ -126,13 +126,18 @@ func (r *remote) close(t *testing.T) {
 	r.expect(t, "closed")
 }
 
+// openInstance reads the configuration of an instance, and opens its journal.
+func openInstance(text []byte) (config instanceConfig, kept fileJournal, err error) {
+	if err := json.Unmarshal(text, &config); err != nil {
+		return config, kept, err
+	}
+	kept, err = openJournal(config.Journal)
+	return config, kept, err
+}
+
 // runInstance runs an instance until the order to close.
 func runInstance(text []byte) error {
-	var config instanceConfig
-	if err := json.Unmarshal(text, &config); err != nil {
-		return err
-	}
-	kept, err := openJournal(config.Journal)
+	config, kept, err := openInstance(text)
 	if err != nil {
 		return err
 	}

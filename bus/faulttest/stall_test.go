@@ -31,7 +31,7 @@ func TestStalledBroker(t *testing.T) {
 			caller := s.connect(t, "caller.example", "", dial(t, link.url()))
 			link.stall()
 			var longest time.Duration
-			for rounds := 0; rounds == 0 || caller.Healthy(); rounds++ { // sockets may hold more than one round
+			for rounds := 0; rounds == 0 || caller.Health() == nil; rounds++ { // sockets may hold more than one round
 				if longest = max(longest, fill(t, caller, pick(time.Second, 2*time.Second))); rounds > 10 {
 					t.Fatal("it is healthy while the broker accepts nothing")
 				}

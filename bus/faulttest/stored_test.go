@@ -15,6 +15,7 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/events"
+	"github.com/busline/busline/bus/internal/feature"
 )
 
 // source is the host whose events are stored.
@@ -81,7 +82,8 @@ func TestStoredEvents_OutliveABroker(t *testing.T) {
 	}
 }
 
-// TestDeadLetters_Replicas asks for one copy of each event, and then for three: those that are parked follow.
+// TestDeadLetters_Replicas asks for one copy of each event, and then for three: those that are parked follow. When a
+// server is lost the publisher says so.
 func TestDeadLetters_Replicas(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 3, brokerConfig{StoreDir: t.TempDir()})
@@ -97,6 +99,15 @@ func TestDeadLetters_Replicas(t *testing.T) {
 			}
 		}
 	}
+	lost := 1 // the publisher is connected to the first
+	if s.leaderOf(t, conn) == lost {
+		lost = 2
+	}
+	s.brokers.kill(lost)
+	until(t, "the publisher says that a server is lost", func() bool {
+		return slices.Contains(feature.Bus.Conn(conn).Extension("events", nil).Notes(),
+			"the events of source.example are on 2 of the 3 servers that are to store them")
+	})
 }
 
 // listen subscribes to the events by way of the i-th broker.

@@ -2,7 +2,6 @@ package faulttest_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http/httptest"
@@ -234,11 +233,7 @@ func TestStored_KilledInTheMiddle(t *testing.T) {
 
 // runListener is an instance that is killed in the middle: it begins with events, and ends none of them.
 func runListener(text []byte) error {
-	var config instanceConfig
-	if err := json.Unmarshal(text, &config); err != nil {
-		return err
-	}
-	kept, err := openJournal(config.Journal)
+	config, kept, err := openInstance(text)
 	if err != nil {
 		return err
 	}

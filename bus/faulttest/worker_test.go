@@ -2,6 +2,7 @@ package faulttest_test
 
 import (
 	"context"
+	"crypto/rand"
 	"strings"
 	"time"
 
@@ -13,6 +14,7 @@ const host = "worker.example"
 
 const (
 	doAddress    = "https://" + host + "/do"
+	drawAddress  = "https://" + host + "/draw"
 	relayAddress = "https://" + host + "/relay"
 )
 
@@ -58,6 +60,9 @@ func (w worker) Do(ctx context.Context, id uint64, spin, hold int, deaf bool,
 		return 0, "", ctx.Err()
 	}
 }
+
+// Draw returns another text each time it runs.
+func (w worker) Draw(id uint64) (ticket string, err error) { return rand.Text(), w.journal.note(id) }
 
 // nested marks the number of a call that a handler makes for the call of that number.
 const nested = 1 << 32
