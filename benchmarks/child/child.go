@@ -70,11 +70,16 @@ func Start(role string, arguments ...string) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
+	return StartProgram(executable, role, arguments...)
+}
+
+// StartProgram is Start with another program, which calls [Run], too.
+func StartProgram(executable, role string, arguments ...string) (*Process, error) {
 	call, err := json.Marshal(append([]string{role}, arguments...))
 	if err != nil {
 		return nil, err
 	}
-	command := exec.Command(executable) //nolint:gosec,noctx // this program; it ends with its standard input
+	command := exec.Command(executable) //nolint:noctx // a program of ours; it ends with its standard input
 	command.Env = append(os.Environ(), variable+"="+string(call))
 	command.Stderr = os.Stderr
 	stdin, err := command.StdinPipe()
