@@ -5,18 +5,22 @@ SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 
-.PHONY: help check gotestsum format build platforms update tidy lint generate generated words test race jsonv2 browser npm bench allocations ledger compare fuzz faults
+.PHONY: help check gotestsum format build platforms update tidy lint generate generated words test race jsonv2 browser npm bench allocations ledger compare upgrade fuzz faults simulate model
 
 # What a developer has set for other work, such as BUS_NATS_URL, is nothing to the tests.
 $(foreach name,$(filter BUS_%,$(.VARIABLES)),$(eval unexport $(name)))
 
 # The packages of the main module whose tests have functions of a kind. To link the tests of all takes longer than to run these.
-packages_with = $$(git grep --untracked -l '^func $(1)' -- '*_test.go' ':!benchmarks/peers' ':!bus/powertest' | sed 's|^|./|; s|/[^/]*$$||' | sort -u)
+packages_with = $$(git grep --untracked -l '^func $(1)' -- '*_test.go' ':!benchmarks/peers' ':!bus/powertest' ':!bus/events/outbox/databasetest' | sed 's|^|./|; s|/[^/]*$$||' | sort -u)
 
 # How much each fuzz target runs: a number of inputs, a few seconds. A duration
 # works too, but before Go 1.27 a target can fail just because its time is up
 # (go.dev/issue/75804).
 FUZZTIME ?= 500x
+# How many worlds make simulate lives through, from which on, and of which one it prints the history; 0: of none.
+SEEDS ?= 2000
+FIRST ?= 1
+SEED ?= 0
 
 # The linter lives outside the checkout, in a directory that names its version
 # and that of the Go it was built with, so that it is rebuilt when either moves.
@@ -86,10 +90,10 @@ test: ## all tests; the first line is the main module's
 	$(GOTEST) ./...
 	@for module in $(filter-out ./,$(MODULES)); do (cd "$$module" && echo "$$module" && $(GOTEST) ./...); done
 
-# The tests of faults run alone: they tell a call that is lost from one that is late. Those of apigen and docs run the go command, and have no
-# goroutines.
+# The tests of faults run alone: they tell a call that is lost from one that is late, as those of topologies do, which have no goroutines of ours besides. Those of apigen, docs and the command itself run other
+# programs, and have no goroutines. Benchmarks and recipes have none but those of the bus, and took a minute to link.
 race: ## the tests of the main module under the race detector, and with the next Go
-	GOTOOLCHAIN=$(NEXTGO) $(GOTEST) -race $$(go list ./... | grep -vE '/(faulttest|apigen|docs)$$')
+	GOTOOLCHAIN=$(NEXTGO) $(GOTEST) -race $$(go list ./... | grep -vE '/(faulttest|topology|apigen|docs|cmd/busline)$$|/(benchmarks|recipes)(/|$$)')
 	GOTOOLCHAIN=$(NEXTGO) $(GOTEST) -race ./bus/faulttest
 
 gotestsum: $(GOTESTSUM)
@@ -102,6 +106,7 @@ jsonv2: ## the tests that depend on the JSON library, with the experimental one 
 	GOEXPERIMENT=jsonv2 go test -skip '^(TestNames_InEveryBuild|TestSource_EditedAfterTheBuild)$$' ./reflectapi/strictjson ./bus/claims ./reflectapi ./reflectapi/schema
 
 browser: ## the portal's page in a real Chromium
+	go generate -C portal/browsertest ./...
 	go run -C portal/browsertest .
 
 npm: ## the page's JavaScript is formatted and linted; tools from npm accept the documents, and the JSON Schema Test Suite the constraints
@@ -120,6 +125,10 @@ ledger: ## the CPU time of HEAD beside that of the first and the last line of be
 compare: ## benchmarks of two commits with benchstat: make compare OLD=main NEW=HEAD BENCH=Add
 	@.ci/compare
 
+# It needs the history of git, and builds five versions.
+upgrade: ## versions of Busline together, old beside new, and the page benchmarks/upgrade.md: some 10 minutes
+	go run ./benchmarks/upgrade -page benchmarks/upgrade.md
+
 fuzz: ## each fuzz target for FUZZTIME, packages side by side
 	@go test -list '^Fuzz' $(call packages_with,Fuzz) | awk '/^Fuzz/ { names = names " " $$1 } /^ok/ { if (names) print $$2 names; names = "" }' | \
 	FUZZTIME=$(FUZZTIME) xargs -P "$$(getconf _NPROCESSORS_ONLN)" -L 1 .ci/fuzz
@@ -127,3 +136,11 @@ fuzz: ## each fuzz target for FUZZTIME, packages side by side
 # The figures are those of benchmarks/faults.md. With a package as argument go test would not print them.
 faults: ## what breaks, at full length: some 20 minutes, and a table
 	BUSLINE_FAULTS=long go test -C bus/faulttest -count=1 -timeout 60m
+
+# SEED=17 prints the history of one. What is built in to be found, and how soon it is: go test ./bus/test/simulation -run TestFaults -plant 10000 -v
+simulate: ## bad days in virtual time: make simulate SEEDS=100000 FIRST=1
+	go test ./bus/test/simulation -count=1 -timeout 0 -run '^TestSimulation$$' -v -seeds $(SEEDS) -first $(FIRST) -seed $(SEED)
+
+# Needs spin. BOUNDS=large searches for some minutes.
+model: ## all states of the models of a call and of a stream, and what breaks them: docs/model
+	docs/model/check $(BOUNDS)

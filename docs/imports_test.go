@@ -31,7 +31,9 @@ const importTable = `
 	bus/metrics:
 	reflectapi/strictjson:
 	bus/claims: reflectapi/strictjson
-	bus/claims/claimstest: bus/claims
+	bus/internal/signing:
+	bus/claims/claimstest: bus/claims bus/internal/signing
+	bus/internal/proof: bus/wire bus/subject bus/claims bus/internal/signing
 	bus/internal/testcaller: bus/claims
 	bus/internal/testbroker:
 	bus/internal/worker:
@@ -64,41 +66,65 @@ const importTable = `
 	bus:                bus/wire bus/subject bus/internal/batch bus/claims bus/metrics bus/internal/testcaller
 		bus/internal/testbroker bus/internal/worker bus/internal/status bus/internal/logqueue bus/internal/stream
 		bus/internal/natsconn bus/internal/natsmicro bus/internal/callctx bus/internal/client bus/internal/server
-		bus/internal/feature reflectapi/similar reflectapi reflectapi/schema restmap reflectapi/strictjson
-		restmap/openapi restmap/openapi31
+		bus/internal/feature bus/internal/proof reflectapi/similar reflectapi reflectapi/schema restmap
+		reflectapi/strictjson restmap/openapi restmap/openapi31
 	bus/events:         bus bus/wire bus/subject bus/claims bus/metrics bus/internal/callctx bus/internal/client
 		bus/internal/durable bus/internal/feature bus/internal/logqueue bus/internal/natsconn bus/internal/server
 		bus/internal/status bus/internal/worker reflectapi/similar reflectapi reflectapi/schema reflectapi/strictjson restmap
 		restmap/openapi restmap/openapi31 restmap/asyncapi
 	bus/eventlog:       bus bus/wire bus/subject bus/internal/natsconn bus/internal/durable reflectapi/similar
-	bus/interceptors:   bus bus/events bus/internal/feature bus/wire
+	bus/events/outbox:  bus bus/events bus/eventlog bus/internal/feature
+	bus/interceptors:   bus bus/events bus/internal/feature bus/wire restmap
 	bus/otelbus:        bus bus/metrics bus/subject bus/wire
+	bus/operators: bus bus/claims
+	bus/calltap:        bus bus/subject
+	bus/trace:          bus bus/subject bus/wire bus/internal/callctx bus/internal/feature bus/operators
 	bus/broker:
 	bus/internal/natsconn/natsconntest: bus/broker bus/internal/logqueue bus/internal/natsconn
 	restmap/openapi/compare: reflectapi/schema restmap restmap/openapi
+	portal/internal/login:
+	portal/internal/outside: bus bus/subject bus/wire
+	portal/internal/plane: bus bus/subject bus/wire
+	portal/internal/answer: bus portal/internal/outside
+	portal/internal/callfeed: bus bus/calltap portal/internal/outside
+	portal/internal/messages: bus bus/eventlog portal/internal/answer
+	portal/internal/tracing: bus bus/trace portal/internal/answer
+	portal/ingress:     bus bus/events bus/wire bus/eventlog bus/subject bus/claims bus/metrics
+		portal/internal/outside portal/internal/plane restmap/openapi
 	bus/bustest:        bus bus/events bus/broker bus/claims bus/claims/claimstest bus/internal/testcaller
-		bus/internal/testbroker restmap restmap/openapi restmap/openapi/compare
+		bus/internal/testbroker bus/internal/signing restmap restmap/openapi restmap/openapi/compare portal/ingress
 	bus/test/kit:       bus bus/events bus/broker bus/bustest bus/claims bus/claims/claimstest bus/internal/natsconn
 		bus/internal/worker bus/subject bus/wire
 	bus/test/...:
-	portal/internal/outside: bus bus/subject bus/wire
-	portal/internal/plane: bus bus/subject bus/wire
-	portal/ingress:     bus bus/events bus/wire bus/eventlog bus/subject bus/claims bus/metrics
-		portal/internal/outside portal/internal/plane restmap/openapi
 	portal/internal/portaltest: bus bus/bustest bus/claims bus/subject bus/wire portal/ingress
-	portal:             bus bus/wire bus/eventlog bus/subject bus/claims bus/metrics portal/internal/outside
-		portal/internal/plane restmap/openapi restmap/openapi31 restmap/asyncapi restmap/tsclient restmap/openapi/compare
+	portal:             bus bus/wire bus/eventlog bus/subject bus/claims bus/metrics bus/operators
+		portal/internal/outside portal/internal/login portal/internal/plane portal/internal/answer portal/internal/callfeed
+		portal/internal/messages portal/internal/tracing bus/calltap restmap/openapi restmap/openapi31 restmap/asyncapi
+		restmap/tsclient restmap/openapi/compare
 	portal/mcp:         bus bus/eventlog bus/subject bus/wire portal/internal/outside portal/internal/plane
 		reflectapi/schema reflectapi/similar reflectapi/strictjson restmap restmap/asyncapi restmap/jsonschema restmap/openapi
 	msgsvc:             bus
 	benchmarks/child:   bus/broker
 	benchmarks/latency:
+	benchmarks/upgrade/check:
+	benchmarks/upgrade/node: benchmarks/child benchmarks/upgrade/check bus bus/events portal portal/ingress
+	benchmarks/upgrade: benchmarks/child benchmarks/upgrade/check
 	benchmarks/fleet:   benchmarks/child bus bus/subject bus/wire portal portal/ingress
-	bus/cmd/busline/internal/cli: bus bus/eventlog bus/wire bus/claims bus/claims/claimstest bus/subject
+	bus/cmd/busline/internal/contexts: reflectapi/similar
+	bus/cmd/busline/internal/output:
+	bus/cmd/busline/internal/cli: bus bus/calltap bus/eventlog bus/trace bus/wire bus/claims
+		bus/claims/claimstest bus/subject
+		bus/internal/signing
 		reflectapi/similar reflectapi/schema restmap restmap/openapi restmap/openapi31 restmap/jsonschema restmap/asyncapi
-		restmap/tsclient
+		restmap/tsclient bus/cmd/busline/internal/contexts bus/cmd/busline/internal/output
 	bus/cmd/busline/internal/agent: bus/cmd/busline/internal/cli reflectapi/similar
-	bus/cmd/busline:    bus/cmd/busline/internal/agent bus/cmd/busline/internal/cli
+	bus/cmd/busline/internal/gateway: bus bus/cmd/busline/internal/cli portal portal/ingress portal/mcp
+	bus/cmd/busline/internal/dev: bus bus/broker bus/claims bus/cmd/busline/internal/cli
+		bus/cmd/busline/internal/gateway portal
+	examples/template:
+	bus/cmd/busline/internal/scaffold: bus/subject bus/cmd/busline/internal/cli examples/template
+	bus/cmd/busline:    bus/cmd/busline/internal/agent bus/cmd/busline/internal/cli bus/cmd/busline/internal/dev
+		bus/cmd/busline/internal/gateway bus/cmd/busline/internal/scaffold
 	examples/calculator/calculatorapi: bus reflectapi
 	examples/checkout/checkoutapi:     bus reflectapi
 	examples/orders/ordersapi:         bus bus/events reflectapi
@@ -145,7 +171,7 @@ const neverCompiled = `
 	portal/mcp:         github.com/nats-io/nats-server github.com/spf13 go.uber.org/mock github.com/golang/mock mocks
 	msgsvc:             github.com/nats-io/nats-server github.com/spf13 go.uber.org/mock github.com/golang/mock mocks
 		github.com/modelcontextprotocol
-	bus/cmd/busline:    github.com/nats-io/nats-server go.uber.org/mock github.com/golang/mock mocks portal
+	bus/cmd/busline:    go.uber.org/mock github.com/golang/mock mocks
 `
 
 // goPackage is what go list tells of a package. Our own paths are shortened to

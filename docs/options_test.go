@@ -40,6 +40,7 @@ var optionTables = []optionTable{
 	{"options of interceptors", "bus/interceptors",
 		map[string]string{"RetryOption": "`Retry`", "BreakerOption": "`CircuitBreaker`", "HedgeOption": "`Hedge`"}},
 	{"options of telemetry", "bus/otelbus", map[string]string{"Option": ""}},
+	{"options of traces", "bus/trace", map[string]string{"Option": ""}},
 	{"options of the ingress", "portal/ingress", map[string]string{"Option": "`New`", "ServerOption": "`Listen`"}},
 	{"options of the portal", "portal", map[string]string{"RegisterOption": ""}},
 	{"options of the tools", "portal/mcp", map[string]string{"Option": ""}},
