@@ -1,6 +1,7 @@
 package restmap_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,45 +10,56 @@ import (
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
+	validator "github.com/santhosh-tekuri/jsonschema/v6"
 	"pgregory.net/rapid"
 
 	"github.com/busline/busline/reflectapi"
 	"github.com/busline/busline/reflectapi/schema"
 	"github.com/busline/busline/restmap"
+	"github.com/busline/busline/restmap/jsonschema"
 )
 
-// TestConstraints_AreThoseOfTheDocument: whatever a type asks for in its tags, a request passes when a validator that
-// knows only the document lets it pass, and no other does.
+// TestConstraints_AreThoseOfTheDocument has random types and bodies, FuzzConstraints those that a fuzzer makes.
 func TestConstraints_AreThoseOfTheDocument(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		typ := constrainedStruct(t, 2)
-		endpoint := endpointFor(t, typ)
-		validator := validatorOf(t, endpoint.Method.In)
-		for range 8 {
-			body := map[string]any{}
-			if rapid.IntRange(0, 9).Draw(t, "given") > 0 {
-				body["p"] = randomValue(t, typ)
-			}
-			data, err := json.Marshal(body)
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, refused := endpoint.Decode(&restmap.Request{ContentType: "application/json", Body: data})
-			_, ok := endpoint.TakeValues(body, 1<<20)
-			violation := validator.VisitJSON(body)
-			if (refused == nil) != (violation == nil) {
-				t.Fatalf("%v\n%s\nwe say %v, the document says %v", typ, data, refused, violation)
-			}
-			if input, ok := errors.AsType[*restmap.InputError](refused); refused != nil &&
-				(!ok || input.Status != 422 || len(input.Arguments) == 0) {
-				t.Fatalf("%v\n%s\n%#v", typ, data, refused)
-			}
-			if ok && refused != nil {
-				t.Fatalf("%v\n%s\nis taken by value, though %v", typ, data, refused)
-			}
+	rapid.Check(t, constraintsAreThoseOfTheDocument)
+}
+
+func FuzzConstraints(f *testing.F) {
+	f.Fuzz(rapid.MakeFuzz(constraintsAreThoseOfTheDocument))
+}
+
+// constraintsAreThoseOfTheDocument: whatever a type asks for in its tags, a request passes when two validators let it
+// pass, and no other does. One knows only the document in OpenAPI 3.0.0, one only the schema of 3.1.
+func constraintsAreThoseOfTheDocument(t *rapid.T) {
+	typ := constrainedStruct(t, 2)
+	endpoint := endpointFor(t, typ)
+	older, newer := validatorsOf(t, endpoint.Method.In)
+	for range 8 {
+		body := map[string]any{}
+		if rapid.IntRange(0, 9).Draw(t, "given") > 0 {
+			body["p"] = randomValue(t, typ)
 		}
-	})
+		data, err := json.Marshal(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, refused := endpoint.Decode(&restmap.Request{ContentType: "application/json", Body: data})
+		_, ok := endpoint.TakeValues(body, 1<<20)
+		if violation := older.VisitJSON(body); (refused == nil) != (violation == nil) {
+			t.Fatalf("%v\n%s\nwe say %v, OpenAPI 3.0.0 says %v", typ, data, refused, violation)
+		}
+		if violation := newer.Validate(body); (refused == nil) != (violation == nil) {
+			t.Fatalf("%v\n%s\nwe say %v, JSON Schema 2020-12 says %v", typ, data, refused, violation)
+		}
+		if input, ok := errors.AsType[*restmap.InputError](refused); refused != nil &&
+			(!ok || input.Status != 422 || len(input.Arguments) == 0) {
+			t.Fatalf("%v\n%s\n%#v", typ, data, refused)
+		}
+		if ok && refused != nil {
+			t.Fatalf("%v\n%s\nis taken by value, though %v", typ, data, refused)
+		}
+	}
 }
 
 // endpointFor returns an endpoint for a method with one argument, p.
@@ -76,30 +88,48 @@ func serviceFor(typ reflect.Type) *reflectapi.Service {
 	return &reflectapi.Service{Name: "Service", Methods: []*reflectapi.Method{method}}
 }
 
-// validatorOf parses the schema of a type with an independent validator.
-func validatorOf(t rapid.TB, typ reflect.Type) *openapi3.Schema {
+// validatorsOf parses the schema of a type, as OpenAPI 3.0.0 has it and as 3.1 does.
+func validatorsOf(t rapid.TB, typ reflect.Type) (*openapi3.Schema, *validator.Schema) {
 	t.Helper()
 	schemas := schema.NewSchemas("in")
-	schema, err := schemas.Of(typ)
+	in, err := schemas.Of(typ)
 	if err != nil {
 		t.Fatal(err)
 	}
-	components := map[string]any{"in": schema}
+	older, newer := map[string]any{"in": in}, map[string]any{"in": jsonschema.Of(in)}
 	for name, component := range schemas.Components() {
-		components[name] = component
+		older[name], newer[name] = component, jsonschema.Of(component)
 	}
+	document, err := openapi3.NewLoader().LoadFromData(documentOf(t, older))
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed, err := validator.UnmarshalJSON(bytes.NewReader(documentOf(t, newer)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiler := validator.NewCompiler()
+	compiler.AssertFormat()
+	if err := compiler.AddResource("https://document.example", parsed); err != nil {
+		t.Fatal(err)
+	}
+	compiled, err := compiler.Compile("https://document.example#/components/schemas/in")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return document.Components.Schemas["in"].Value, compiled
+}
+
+func documentOf(t rapid.TB, schemas map[string]any) []byte {
+	t.Helper()
 	data, err := json.Marshal(map[string]any{
 		"openapi": "3.0.0", "info": map[string]any{"title": "t", "version": "1"}, "paths": map[string]any{},
-		"components": map[string]any{"schemas": components},
+		"components": map[string]any{"schemas": schemas},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	document, err := openapi3.NewLoader().LoadFromData(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return document.Components.Schemas["in"].Value
+	return data
 }
 
 // constrainedStruct returns a struct type whose fields have all constraints that tags can express.

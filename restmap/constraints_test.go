@@ -355,7 +355,7 @@ func TestConstraintsOf_RecursiveTypes(t *testing.T) {
 		t.Run(typ.String(), func(t *testing.T) {
 			t.Parallel()
 			endpoint := endpointFor(t, typ)
-			validator := validatorOf(t, endpoint.Method.In)
+			validator, _ := validatorsOf(t, endpoint.Method.In)
 			rapid.Check(t, func(t *rapid.T) {
 				body := map[string]any{"p": deepValue(t, typ, 4)}
 				data, err := json.Marshal(body)

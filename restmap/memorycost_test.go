@@ -175,7 +175,7 @@ func TestMemory_IntegerWidthsOfTheDocument(t *testing.T) {
 		{reflect.TypeFor[narrow](), `{"beyond":%d}`},
 	} {
 		endpoint := endpointFor(t, test.typ)
-		validator := validatorOf(t, endpoint.Method.In)
+		validator, _ := validatorsOf(t, endpoint.Method.In)
 		for _, number := range numbers {
 			data := fmt.Sprintf(`{"p":`+test.form+`}`, number)
 			var body any
