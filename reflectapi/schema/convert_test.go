@@ -10,7 +10,6 @@ import (
 	"github.com/invopop/jsonschema"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 
 	"github.com/busline/busline/reflectapi/schema"
 )
@@ -187,71 +186,6 @@ func FuzzConvert(f *testing.F) {
 			valid(t, converted, components)
 		}
 	})
-}
-
-// The same with schemas that are mostly sensible.
-func TestConvert_SchemasAreValid(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		in := randomSchema(t, 3)
-		in["$defs"] = map[string]any{"A": randomSchema(t, 2), "B": randomSchema(t, 2)}
-		data, err := json.Marshal(in)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var read jsonschema.Schema
-		if err := json.Unmarshal(data, &read); err != nil {
-			t.Fatal(err)
-		}
-		if converted, components, err := schema.Convert(&read); err == nil {
-			valid(t, converted, components)
-		}
-	})
-}
-
-func randomSchema(t *rapid.T, depth int) map[string]any {
-	schema := map[string]any{}
-	may := func(keyword string, value func() any) {
-		if rapid.IntRange(0, 3).Draw(t, keyword) == 0 {
-			schema[keyword] = value()
-		}
-	}
-	number := func() any { return rapid.Float64Range(-9, 9).Draw(t, "number") }
-	count := func() any { return rapid.IntRange(0, 4).Draw(t, "count") }
-	nested := func() any {
-		if depth == 0 {
-			return rapid.Bool().Draw(t, "boolean schema")
-		}
-		return randomSchema(t, depth-1)
-	}
-	list := func() any { return []any{nested(), nested()} }
-	named := func() any { return map[string]any{"a": nested(), "b": nested()} }
-	value := func() any {
-		return rapid.SampledFrom([]any{"a", "b", 1, 2.5, true, []any{1, "a"}, map[string]any{"a": 1}}).Draw(t, "value")
-	}
-	schema["type"] = rapid.SampledFrom([]string{"string", "integer", "number", "boolean", "array", "object",
-		"null"}).Draw(t, "type")
-	may("$ref", func() any {
-		return rapid.SampledFrom([]string{"#/$defs/A", "#/$defs/B", "#/$defs/C", "x.json"}).Draw(t, "ref")
-	})
-	keywords := map[string]func() any{
-		"minimum": number, "maximum": number, "exclusiveMinimum": number, "exclusiveMaximum": number,
-		"multipleOf": func() any { return 0.5 },
-		"minLength":  count, "maxLength": count, "minItems": count, "maxItems": count, "minProperties": count,
-		"maxProperties": count,
-		"items":         nested, "additionalProperties": nested, "not": nested, "if": nested, "contains": nested,
-		"propertyNames": nested,
-		"allOf":         list, "anyOf": list, "oneOf": list, "prefixItems": list,
-		"examples":   func() any { return []any{value()} },
-		"properties": named, "patternProperties": named, "dependentSchemas": named, "default": value, "const": value,
-		"enum":     func() any { return []any{value(), value()} },
-		"required": func() any { return []any{"a", "a", "b"} },
-		"pattern":  func() any { return "^[ab]" }, "title": func() any { return "t" }, "$comment": func() any { return "c" },
-	}
-	for _, keyword := range slices.Sorted(maps.Keys(keywords)) {
-		may(keyword, keywords[keyword])
-	}
-	return schema
 }
 
 func convert(t *testing.T, text string) (*schema.Schema, map[string]*schema.Schema, error) {
