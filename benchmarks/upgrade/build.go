@@ -29,12 +29,11 @@ type built struct {
 
 // build makes the program of a version.
 func build(ctx context.Context, folder string, of version) (result built, err error) {
-	date, err := output(ctx, ".", "git", "show", "--no-patch", "--format=%h %as", of.commit)
+	date, err := output(ctx, ".", "git", "show", "--no-patch", "--format=%as", of.commit)
 	if err != nil {
 		return built{}, err
 	}
-	result = built{version: of, program: filepath.Join(folder, of.label+".bin")}
-	result.commit, result.date, _ = strings.Cut(date, " ")
+	result = built{version: of, date: date, program: filepath.Join(folder, of.label+".bin")}
 	tree := "."
 	if len(of.files) > 0 {
 		if _, err := os.Stat(result.program); err == nil {
