@@ -17,10 +17,12 @@ packages_with = $$(git grep --untracked -l '^func $(1)' -- '*_test.go' ':!benchm
 # works too, but before Go 1.27 a target can fail just because its time is up
 # (go.dev/issue/75804).
 FUZZTIME ?= 500x
-# How many worlds make simulate lives through, from which on, and of which one it prints the history; 0: of none.
+# How many worlds make simulate lives through, and from which on; or the only one, and in which order what happens at
+# the same moment happens.
 SEEDS ?= 2000
 FIRST ?= 1
-SEED ?= 0
+SEED ?=
+ORDER ?= -1
 
 # The linter lives outside the checkout, in a directory that names its version
 # and that of the Go it was built with, so that it is rebuilt when either moves.
@@ -86,14 +88,18 @@ words: ## no notes to oneself and no paths of one machine
 	@if git grep --untracked -nIE '\b(TO[D]O|FIX[M]E|XX[X]|HAC[K]|WI[P])\b|/(roo[t]|hom[e]/[a-z]+|User[s])/' -- . ':!*go.sum'; \
 	then exit 1; else test $$? -eq 1; fi
 
+# The tests that build programs in many ways.
+builders = ^(TestNames_InEveryBuild|TestSource_EditedAfterTheBuild)$$
+
 test: ## all tests; the first line is the main module's
 	$(GOTEST) ./...
 	@for module in $(filter-out ./,$(MODULES)); do (cd "$$module" && echo "$$module" && $(GOTEST) ./...); done
 
-# The tests of faults run alone: they tell a call that is lost from one that is late, as those of topologies do, which have no goroutines of ours besides. Those of apigen, docs and the command itself run other
-# programs, and have no goroutines. Benchmarks and recipes have none but those of the bus, and took a minute to link.
+# The tests of faults run alone: they tell a call that is lost from one that is late, as those of topologies do, which
+# have no goroutines of ours besides. Those that only build and run programs, and those of benchmarks and recipes, have
+# none but those of the bus, and would have the next Go compile everything once more, without the race detector.
 race: ## the tests of the main module under the race detector, and with the next Go
-	GOTOOLCHAIN=$(NEXTGO) $(GOTEST) -race $$(go list ./... | grep -vE '/(faulttest|topology|apigen|docs|cmd/busline)$$|/(benchmarks|recipes)(/|$$)')
+	GOTOOLCHAIN=$(NEXTGO) $(GOTEST) -race -skip='$(builders)' $$(go list ./... | grep -vE '/(faulttest|topology|apigen|docs|cmd/busline|tutorial)$$|/(benchmarks|recipes)(/|$$)')
 	GOTOOLCHAIN=$(NEXTGO) $(GOTEST) -race ./bus/faulttest
 
 gotestsum: $(GOTESTSUM)
@@ -101,9 +107,8 @@ gotestsum: $(GOTESTSUM)
 $(GOTESTSUM):
 	GOBIN=$(@D) go install gotest.tools/gotestsum@$(GOTESTSUM_VERSION)
 
-# The two that build programs, in many ways, ask nothing of the library.
 jsonv2: ## the tests that depend on the JSON library, with the experimental one of this Go
-	GOEXPERIMENT=jsonv2 go test -skip '^(TestNames_InEveryBuild|TestSource_EditedAfterTheBuild)$$' ./reflectapi/strictjson ./bus/claims ./reflectapi ./reflectapi/schema
+	GOEXPERIMENT=jsonv2 go test -skip='$(builders)' ./reflectapi/strictjson ./bus/claims ./reflectapi ./reflectapi/schema
 
 browser: ## the portal's page in a real Chromium
 	go generate -C portal/browsertest ./...
@@ -137,9 +142,13 @@ fuzz: ## each fuzz target for FUZZTIME, packages side by side
 faults: ## what breaks, at full length: some 20 minutes, and a table
 	BUSLINE_FAULTS=long go test -C bus/faulttest -count=1 -timeout 60m
 
-# SEED=17 prints the history of one. What is built in to be found, and how soon it is: go test ./bus/test/simulation -run TestFaults -plant 10000 -v
-simulate: ## bad days in virtual time: make simulate SEEDS=100000 FIRST=1
-	go test ./bus/test/simulation -count=1 -timeout 0 -run '^TestSimulation$$' -v -seeds $(SEEDS) -first $(FIRST) -seed $(SEED)
+# What is built in to be found, and how soon it is: go test ./bus/test/simulation -run TestFaults -plant 10000 -v
+simulate: ## bad days in virtual time: make simulate SEEDS=100000 FIRST=1, or the history of one: SEED=17 ORDER=3
+ifeq ($(SEED),)
+	go test ./bus/test/simulation -count=1 -timeout 0 -run '^TestSimulation$$' -v -seeds $(SEEDS) -first $(FIRST)
+else
+	go run -C bus/test/simulation/replay . -seed $(SEED) -order $(ORDER)
+endif
 
 # Needs spin. BOUNDS=large searches for some minutes.
 model: ## all states of the models of a call and of a stream, and what breaks them: docs/model

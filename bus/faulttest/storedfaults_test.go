@@ -139,23 +139,22 @@ func (r *storedRun) end(t *testing.T, what, learned string) (handled map[uint64]
 	t.Helper()
 	r.stop()
 	until(t, "all events are handled", func() bool { return r.backlog(t) == 0 })
-	handled = r.oracle.ran(t)
-	twice, missing := 0, 0
+	missing, dead := 0, r.deadLetters(t)
+	// a new leader of the consumer may count less than there is to do, so what is missing is counted again
+	until(t, "what is missing is handled, or counted as cut off", func() bool {
+		handled, cutOff, missing = r.oracle.ran(t), r.cutOff(t), 0
+		for _, id := range r.confirmed {
+			if handled[id] == nil {
+				missing++
+			}
+		}
+		return missing-dead <= cutOff
+	})
+	twice := 0
 	for _, times := range handled {
 		twice += len(times) - 1
 	}
-	for _, id := range r.confirmed {
-		if handled[id] == nil {
-			missing++
-		}
-	}
-	dead := r.deadLetters(t)
-	until(t, "what is missing is counted", func() bool {
-		cutOff = r.cutOff(t)
-		return missing-dead <= cutOff
-	})
 	lost := max(0, missing-dead-cutOff)
-	assert.Zero(t, lost, "lost")
 	for _, id := range r.refused {
 		assert.Empty(t, handled[id], "an event was handled, and is said not to have been stored")
 	}

@@ -49,14 +49,16 @@ func TestRecord_AllocatesNothing(t *testing.T) { //nolint:paralleltest // testin
 				}
 				return func() float64 { return testing.AllocsPerRun(200, once) }
 			}
-			count := [2]func() float64{allocations(), allocations(trace.Record())}
 			least := [2]float64{math.Inf(1), math.Inf(1)}
-			for range 100 { // the broker allocates beside it, now and then
-				for i, each := range count {
-					least[i] = min(least[i], each())
-				}
-				if least[1] <= least[0] {
-					return
+			for range 10 { // a connection that was made while the machine is busy may allocate more, and the broker does now and then
+				count := [2]func() float64{allocations(), allocations(trace.Record())}
+				for range 10 {
+					for i, each := range count {
+						least[i] = min(least[i], each())
+					}
+					if least[1] <= least[0] {
+						return
+					}
 				}
 			}
 			t.Errorf("%g allocations without trace.Record, %g with it", least[0], least[1])
