@@ -34,7 +34,7 @@ type scenario struct {
 }
 
 // scenarioTimeout is far more than any scenario takes.
-const scenarioTimeout = 90 * time.Second
+const scenarioTimeout = 3 * time.Minute
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
