@@ -96,10 +96,11 @@ test: ## all tests; the first line is the main module's
 	@for module in $(filter-out ./,$(MODULES)); do (cd "$$module" && echo "$$module" && $(GOTEST) ./...); done
 
 # The tests of faults run alone: they tell a call that is lost from one that is late, as those of topologies do, which
-# have no goroutines of ours besides. Those that only build and run programs, and those of benchmarks and recipes, have
-# none but those of the bus, and would have the next Go compile everything once more, without the race detector.
+# have no goroutines of ours besides. Those that build and run programs, and those of benchmarks and recipes, have none but
+# those of the bus, and the next Go would compile everything once more for them. With -short property tests draw less.
 race: ## the tests of the main module under the race detector, and with the next Go
-	GOTOOLCHAIN=$(NEXTGO) $(GOTEST) -race -skip='$(builders)' $$(go list ./... | grep -vE '/(faulttest|topology|apigen|docs|cmd/busline|tutorial)$$|/(benchmarks|recipes)(/|$$)')
+	GOTOOLCHAIN=$(NEXTGO) $(GOTEST) -race -short -skip='$(builders)' $$(go list ./... | \
+		grep -vE '/(faulttest|topology|apigen|docs|cmd/busline)$$|/benchmarks(/|$$)|/examples/' ; go list ./examples/showcase ./examples/trouble/...)
 	GOTOOLCHAIN=$(NEXTGO) $(GOTEST) -race ./bus/faulttest
 
 gotestsum: $(GOTESTSUM)
