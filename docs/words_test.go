@@ -14,7 +14,7 @@ const (
 	usualWords    = 650
 	decisionWords = 350
 	recipeWords   = 450
-	allWords      = 56_260
+	allWords      = 56_290
 )
 
 // wordBudgets are the pages that may be longer than usual: references, and the two that are read from start to end.
@@ -24,7 +24,7 @@ var wordBudgets = map[string]int{
 	"benchmarks/README.md":            3_800,
 	"benchmarks/faults.md":            840,
 	"benchmarks/upgrade.md":           670,
-	"docs/ARCHITECTURE.md":            1_713,
+	"docs/ARCHITECTURE.md":            1_719,
 	"docs/reference/command.md":       1_863,
 	"docs/understand/comparison.md":   1050,
 	"docs/reference/configuration.md": 3_286,

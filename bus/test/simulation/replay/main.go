@@ -3,9 +3,10 @@
 //	go run . -seed 17              the orders from 0 to 99, until the world breaks a promise in one
 //	go run . -seed 17 -order 3     that one, again
 //
-// Both print the history. Goroutines that wake at the same moment run in an order that Go draws, as it draws the case of
-// a select and the start of a map. So the simulation is built for WebAssembly here, where Go has one thread, and nothing
-// but what its host gives it: this program is the host, and its random numbers and its clock are those of the order.
+// Both print the history. Goroutines that wake at the same moment run in an order that Go draws, as it draws the case
+// of a select and the start of a map. So the simulation is built for WebAssembly here, where Go has one thread, and
+// nothing but what its host gives it: this program is the host, and its random numbers and its clock are those of the
+// order.
 package main
 
 import (
@@ -81,7 +82,7 @@ type simulation struct {
 	module wazero.CompiledModule
 }
 
-// build builds the test for WebAssembly, and compiles that for this machine. Both keep what they made for the next time.
+// build builds the test for WebAssembly, and compiles that for this machine. It keeps what it made for the next time.
 func build(ctx context.Context) (*simulation, error) {
 	folder, err := os.UserCacheDir()
 	if err != nil {
@@ -93,7 +94,8 @@ func build(ctx context.Context) (*simulation, error) {
 		return nil, err
 	}
 	program := filepath.Join(folder, "simulation.wasm")
-	compiler := exec.CommandContext(ctx, "go", "test", "-c", "-o", program, "github.com/busline/busline/bus/test/simulation")
+	compiler := exec.CommandContext(ctx, "go", "test", "-c", "-o", program, //nolint:gosec // a path of ours
+		"github.com/busline/busline/bus/test/simulation")
 	compiler.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
 	compiler.Dir = "../../../.."
 	if text, err := compiler.CombinedOutput(); err != nil {
@@ -103,7 +105,8 @@ func build(ctx context.Context) (*simulation, error) {
 	if err != nil {
 		return nil, err
 	}
-	host := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfig().WithCompilationCache(cache).WithCloseOnContextDone(true))
+	configured := wazero.NewRuntimeConfig().WithCompilationCache(cache).WithCloseOnContextDone(true)
+	host := wazero.NewRuntimeWithConfig(ctx, configured)
 	if _, err := wasi_snapshot_preview1.Instantiate(ctx, host); err != nil {
 		return nil, err
 	}
@@ -116,13 +119,13 @@ func (s *simulation) live(ctx context.Context, seed uint64, order int64) (histor
 	var output bytes.Buffer
 	var key [32]byte
 	binary.BigEndian.PutUint64(key[:], seed)
-	binary.BigEndian.PutUint64(key[8:], uint64(order)) //nolint:gosec // any bits will do
+	binary.BigEndian.PutUint64(key[8:], uint64(order))
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano()
 	config := wazero.NewModuleConfig().WithName("").WithStdout(&output).WithStderr(&output).
 		WithArgs("simulation", "-test.run=^TestSimulation$", "-test.v", "-seed", strconv.FormatUint(seed, 10)).
 		WithRandSource(rand.NewChaCha8(key)).
 		WithNanotime(func() int64 { now += int64(time.Microsecond); return now }, sys.ClockResolution(time.Microsecond)).
-		WithWalltime(func() (int64, int32) { return now / 1e9, int32(now % 1e9) }, sys.ClockResolution(time.Microsecond)). //nolint:gosec // below 1e9
+		WithWalltime(func() (int64, int32) { return now / 1e9, int32(now % 1e9) }, sys.ClockResolution(time.Microsecond)).
 		WithNanosleep(func(pause int64) { now += pause })
 	instance, err := s.host.InstantiateModule(ctx, s.module, config)
 	if exit, ok := errors.AsType[*sys.ExitError](err); ok && ctx.Err() == nil {
