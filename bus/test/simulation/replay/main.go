@@ -47,11 +47,15 @@ func main() {
 // run lives through a world in an order, or in several. It reports whether the world breaks a promise.
 func run(ctx context.Context, arguments []string, stdout io.Writer) (fails bool, err error) {
 	flags := flag.NewFlagSet("replay", flag.ContinueOnError)
-	seed := flags.Uint64("seed", 1, "the seed of the world")
+	seed := flags.Uint64("seed", 1, "the seed of the world, from 1 on")
 	order := flags.Int64("order", -1, "the only order; -1: as many as it takes")
-	orders := flags.Int64("orders", 100, "how many orders to try")
+	orders := flags.Int64("orders", 100, "how many orders to try, from 1 on")
 	if err := flags.Parse(arguments); err != nil {
 		return false, err
+	}
+	if *seed < 1 || *orders < 1 || flags.NArg() > 0 {
+		flags.Usage()
+		return false, errors.New("a seed and a number of orders are at least 1, and there are no other arguments")
 	}
 	days, err := build(ctx)
 	if err != nil {
@@ -82,26 +86,17 @@ type simulation struct {
 	module wazero.CompiledModule
 }
 
-// build builds the test for WebAssembly, and compiles that for this machine. It keeps what it made for the next time.
+// build builds the test for WebAssembly, and compiles that for this machine, which it keeps for the next time.
 func build(ctx context.Context) (*simulation, error) {
+	code, err := webAssembly(ctx)
+	if err != nil {
+		return nil, err
+	}
 	folder, err := os.UserCacheDir()
 	if err != nil {
 		return nil, err
 	}
-	folder = filepath.Join(folder, "busline", "replay")
-	cache, err := wazero.NewCompilationCacheWithDir(folder)
-	if err != nil {
-		return nil, err
-	}
-	program := filepath.Join(folder, "simulation.wasm")
-	compiler := exec.CommandContext(ctx, "go", "test", "-c", "-o", program, //nolint:gosec // a path of ours
-		"github.com/busline/busline/bus/test/simulation")
-	compiler.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
-	compiler.Dir = "../../../.."
-	if text, err := compiler.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("go test -c for WebAssembly: %w\n%s", err, text)
-	}
-	code, err := os.ReadFile(program)
+	cache, err := wazero.NewCompilationCacheWithDir(filepath.Join(folder, "busline", "replay"))
 	if err != nil {
 		return nil, err
 	}
@@ -112,6 +107,24 @@ func build(ctx context.Context) (*simulation, error) {
 	}
 	module, err := host.CompileModule(experimental.WithCompilationWorkers(ctx, runtime.NumCPU()), code)
 	return &simulation{host, module}, err
+}
+
+// webAssembly returns the test.
+func webAssembly(ctx context.Context) ([]byte, error) {
+	folder, err := os.MkdirTemp("", "replay-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(folder) }()
+	program := filepath.Join(folder, "simulation.wasm")
+	compiler := exec.CommandContext(ctx, "go", "test", "-c", "-o", program, //nolint:gosec // a path of ours
+		"github.com/busline/busline/bus/test/simulation")
+	compiler.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
+	compiler.Dir = "../../../.." // the module of Busline
+	if text, err := compiler.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("go test -c for WebAssembly: %w\n%s", err, text)
+	}
+	return os.ReadFile(program)
 }
 
 // live lives through the world of a seed, and returns what the test prints.
