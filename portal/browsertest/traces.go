@@ -99,7 +99,8 @@ func tracing(v *visit) error {
 	)
 }
 
-// brokenTrace looks at a call that outlives its caller, a stream, and an event that is delivered again much later.
+// brokenTrace looks at a call that outlives its caller, a stream, a multicast, and an event that is delivered again much
+// later.
 func (v *visit) brokenTrace() error {
 	const script = `{
 		const call = (side, from, to, began, took, more) => ({side, traceId: "", spanId: "1", msgId: "1", from, fromId: "a", to, toId: "b",
@@ -109,6 +110,8 @@ func (v *visit) brokenTrace() error {
 			call("client", "root.example", "slow.example", "00:00", 90, {status: 503, error: "no answer in time", children: [
 				call("server", "root.example", "slow.example", "00:00", 300)]}),
 			call("client", "root.example", "stream.example", "00:00", 1, {stream: true}),
+			call("client", "root.example", "clock.example", "00:00", 1, {multicast: true, answers: 2, children: [
+				call("server", "root.example", "clock.example", "00:00", 1), call("server", "root.example", "clock.example", "00:00", 1)]}),
 			call("client", "root.example", "root.example", "00:00", 1, {...event, multicast: true, children: [
 				call("server", "root.example", "mailer.example", "00:00", 10, {...event, status: 500, error: "no mail"}),
 				call("server", "root.example", "mailer.example", "05:00", 10, event)]})]})]};
@@ -118,11 +121,12 @@ func (v *visit) brokenTrace() error {
 	}`
 	return do(func() error { return v.run(script) }, v.clicks(".trace .small"),
 		v.sees(".waterfall", "failed for its caller"), v.sees(".waterfall", "300 ms"),
+		v.sees(".trace", "7 calls"), v.sees(".waterfall", "one of the instances that the call above has reached"),
 		v.sees(".waterfall .why", "no answer in time"),
 		v.sees(".waterfall", "a stream"), v.sees(".waterfall", "delivered again"),
 		v.sees(".waterfall caption", "cut out of the axis"), v.legible, v.takes("trace-broken"),
 		v.awaits("no claims",
-			`!/0 B|mailer[^;]*the caller has no record/.test(document.querySelector(".waterfall").innerText)`),
+			`!/0 B|(mailer|clock)[^;]*the caller has no record/.test(document.querySelector(".waterfall").innerText)`),
 		func() error { return v.run(`globalThis.fetch = asks`) },
 	)
 }

@@ -9,7 +9,8 @@ const pauseShare = 0.05; // of the axis, for its mark
 
 /**
  * Converts a trace to roots. A row is {client, server, call, depth, children, count, began, took, own, most}: call is the
- * record of the callee, of the caller if there is no other; count is how many rows are below it; began is in
+ * record of the callee, of the caller if there is no other; count is how many rows are below it, and calls how many calls
+ * these are: isReached marks an instance that a multicast or an attempt of the call above has reached. began is in
  * milliseconds, took and own in nanoseconds. own is {nanoseconds, where}: the longest time that is spent in the row itself.
  * most marks the row of a root with most of it. status is that of the side for which the call went worse; outlived marks a
  * call that its callee has ended well, after its caller had given up: took is until that end. before is an earlier delivery
@@ -25,6 +26,7 @@ export function readTrace({roots}) {
       // no recursion: a tree of others may be deep
       for (const child of all[at].nodes) {
         const row = newRow(child, all[at].depth + 1);
+        row.isReached = hasReached(all[at], row);
         all[at].children.push(row);
         all.push(row);
       }
@@ -37,6 +39,7 @@ export function readTrace({roots}) {
     let most = root;
     for (const row of all.reverse()) {
       row.count = row.children.reduce((sum, child) => sum + 1 + child.count, 0);
+      row.calls = row.children.reduce((sum, child) => sum + (child.isReached ? 0 : 1) + child.calls, 0);
       row.own = ownTime(row);
       most = row.own.nanoseconds >= most.own?.nanoseconds || !most.own ? row : most;
       end = Math.max(end, row.end);
@@ -57,12 +60,19 @@ function newRow(node, depth) {
   const call = server || client;
   const began = momentOf((client || server).began);
   const took = Number((client || server).took);
-  const row = {client, server, call, depth, nodes, children: [], count: 0, began, took, own: null, most: false, before: null};
+  const row = {client, server, call, depth, nodes, children: [], count: 0, calls: 0, isReached: false, began, took, own: null};
+  row.most = false;
+  row.before = null;
   row.end = Math.max(began + took / 1e6, server ? momentOf(server.began) + Number(server.took) / 1e6 : 0);
   row.status = client && server ? Math.max(client.status, server.status) : call.status;
   row.outlived = Boolean(client && server) && client.status >= 400 && server.status < 400;
   row.took = row.outlived ? Math.max(took, (row.end - began) * 1e6) : took;
   return row;
+}
+
+/** Whether a row is the same call as the one above, at one of several instances. The deliveries of an event are calls. */
+function hasReached({client, server}, row) {
+  return !row.client && Boolean(client) && !server && client.fromId === row.server.fromId && !isEvent(row.server);
 }
 
 function noteDelivery(row, deliveries) {

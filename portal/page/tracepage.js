@@ -149,7 +149,7 @@ export class TraceView {
 
   #show(found) {
     const roots = readTrace(found);
-    const calls = roots.reduce((sum, {count}) => sum + 1 + count, 0);
+    const calls = roots.reduce((sum, root) => sum + 1 + root.calls, 0);
     const unknown = roots.length > 1 ? `, ${roots.length} of them without a known cause` : '';
     this.#say(`${pluralize(calls, 'call')}${unknown}${roots.length === 1 ? timeText(roots[0]) : ''}.`);
     const trees = element('div', {className: 'trace-trees'});
@@ -159,7 +159,7 @@ export class TraceView {
 
   #addRoots(trees, roots) {
     for (const root of roots.slice(0, mostRoots)) {
-      const name = `Began ${new Date(root.began).toLocaleString()}, ${pluralize(root.count + 1, 'call')}`;
+      const name = `Began ${new Date(root.began).toLocaleString()}, ${pluralize(root.calls + 1, 'call')}`;
       trees.append(new Waterfall(root, name, this.#bus).node);
     }
     const rest = roots.slice(mostRoots);

@@ -164,16 +164,30 @@ export function methodText({method, path, port}) {
 }
 
 /** Who has called, and which instance has answered. */
-function whoTexts({client, server, call, depth}, bus) {
-  const unknown = isEvent(call) ? depth === 0 && '; the publisher has no record' : '; the caller has no record';
+function whoTexts(row, bus) {
+  const {client, server, call} = row;
   return [
     `from ${call.from}`,
     call.toId && [', instance ', element('code', {}, call.toId)],
     !server && !client.multicast && '; the callee has no record',
-    !client && (isFromLog(bus, call) ? '; delivered later from the log' : unknown),
+    !client && causeText(row, bus),
   ]
     .flat()
     .filter(Boolean);
+}
+
+/** How a row without a record of the caller has come. */
+function causeText({call, depth, isReached}, bus) {
+  if (isReached) {
+    return '; one of the instances that the call above has reached';
+  }
+  if (isFromLog(bus, call)) {
+    return '; delivered later from the log';
+  }
+  if (isEvent(call)) {
+    return depth === 0 && '; the publisher has no record';
+  }
+  return '; the caller has no record';
 }
 
 /** The error of a call in one line, which the details have in full. */
