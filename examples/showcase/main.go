@@ -54,6 +54,11 @@ type settings struct {
 }
 
 func main() {
+	if len(os.Args) > 1 {
+		fmt.Fprintln(os.Stderr, "showcase: there are no arguments: BUS_HTTP_ADDR=127.0.0.1:8081 chooses where it listens, "+
+			"BUS_NATS_URL=nats://… a broker that runs already")
+		os.Exit(2)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // the second signal ends the process
 	err := run(ctx, os.Stdout, settings{

@@ -3,6 +3,7 @@ package main_test
 import (
 	"net/http"
 	"os"
+	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
@@ -27,6 +28,14 @@ func TestProgram(t *testing.T) {
 	t.Run("two signals", func(t *testing.T) {
 		t.Parallel()
 		isKilledByASecondSignal(t, executable)
+	})
+	t.Run("an argument", func(t *testing.T) {
+		t.Parallel()
+		refused := exec.CommandContext(t.Context(), executable, "--help") //nolint:gosec // what this test has built
+		output, err := refused.CombinedOutput()
+		if refused.ProcessState.ExitCode() != 2 || !strings.Contains(string(output), "BUS_HTTP_ADDR") {
+			t.Errorf("%v\n%s", err, output)
+		}
 	})
 	t.Run("address taken", func(t *testing.T) {
 		t.Parallel()

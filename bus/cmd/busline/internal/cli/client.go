@@ -14,7 +14,7 @@ import (
 
 // newClient returns the command client, whose subcommands are the languages.
 func (s *session) newClient() *cobra.Command {
-	c := s.withSubcommands(&cobra.Command{
+	c := WithSubcommands(s.Stderr, &cobra.Command{
 		Use:     "client",
 		Short:   "A client in another language: busline client ts",
 		Long:    `Prints the source of a client of services. apigen writes those in Go.`,

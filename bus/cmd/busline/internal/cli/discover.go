@@ -237,6 +237,9 @@ func (a address) url(path, query string) (*url.URL, error) {
 // checkPatterns returns an error for an invalid pattern of hosts; a valid one is "*.example".
 func checkPatterns(patterns []string) error {
 	for _, pattern := range patterns {
+		if pattern == "" {
+			return misuse("a host pattern is empty: name a host, or a pattern such as '*.example'")
+		}
 		if _, err := path.Match(pattern, ""); err != nil {
 			return misuse("%q is not a host pattern: %w", pattern, err)
 		}

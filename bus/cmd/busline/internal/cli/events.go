@@ -20,7 +20,7 @@ import (
 
 // newEvents returns the command events, whose subcommands are each in a file of its own.
 func (s *session) newEvents() *cobra.Command {
-	c := s.withSubcommands(&cobra.Command{
+	c := WithSubcommands(s.Stderr, &cobra.Command{
 		Use:   "events",
 		Short: "Stored events: who has not handled which, read them, publish and replay them, dead letters",
 		Long: `Shows and changes the logs of stored events: each publisher has one, and keeps its events for some time,

@@ -34,6 +34,7 @@ func TestMisuse(t *testing.T) {
 		{[]string{"ls", "--plane", "a b"}, `plane "a b": not 1 to 64 characters of letters`},
 		{[]string{"ls", "-w", "--every", "-1s"}, "--every -1s: choose a time such as 2s"},
 		{[]string{"ls", "[a"}, `"[a" is not a host pattern`},
+		{[]string{"tap", ""}, "a host pattern is empty: name a host"},
 		{[]string{"bench", "-c", "0", "calculator.example/add"}, "-c 0: choose 1 to 10000"},
 		{[]string{"bench", "-c", "x", "calculator.example/add"}, `-c: "x" is not valid; write an integer`},
 		{[]string{"bench", "-n", "-1", "calculator.example/add"}, "-n -1: choose at least 1"},

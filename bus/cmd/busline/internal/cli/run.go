@@ -169,7 +169,7 @@ func (s *session) newRoot() *cobra.Command {
 		}
 	}
 	if s.Setenv != nil {
-		context := s.withSubcommands(contexts.Command(s.contexts()))
+		context := WithSubcommands(s.Stderr, contexts.Command(s.contexts()))
 		context.GroupID = operate
 		root.AddCommand(context)
 	}
@@ -186,8 +186,8 @@ func (s *session) newRoot() *cobra.Command {
 	return root
 }
 
-// withSubcommands returns a command that does nothing without one of its subcommands.
-func (s *session) withSubcommands(c *cobra.Command) *cobra.Command {
+// WithSubcommands returns a command that does nothing without one of its subcommands, but print its help.
+func WithSubcommands(stderr io.Writer, c *cobra.Command) *cobra.Command {
 	c.Args = func(c *cobra.Command, operands []string) error {
 		if len(operands) > 0 {
 			return noCommand(c, operands[0])
@@ -195,7 +195,7 @@ func (s *session) withSubcommands(c *cobra.Command) *cobra.Command {
 		return nil
 	}
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		c.SetOut(s.Stderr)
+		c.SetOut(stderr)
 		return errors.Join(c.Help(), &failure{status: misused})
 	}
 	return c

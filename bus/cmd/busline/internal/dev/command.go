@@ -68,13 +68,19 @@ broker of its own. Not for production: everyone on this machine may call everyth
 // run runs the bus until the context of the command ends, or the gateway fails.
 func run(c *cobra.Command, environment cli.Environment, chosen options, packages []string) error {
 	if c.Flag("context").Changed {
-		return errors.New("--context does not go with dev, which has a broker of its own: name another one with --url")
+		return cli.Misuse("--context does not go with dev, which has a broker of its own: name another one with --url")
+	}
+	for flag, example := range map[string]string{"nats": defaultBroker, "http": "127.0.0.1:8080"} {
+		address := c.Flag(flag).Value.String()
+		if _, _, err := net.SplitHostPort(address); err != nil && address != "" {
+			return cli.Misuse("--%s %s: write an address with a port, such as %s", flag, address, example)
+		}
 	}
 	ctx, cancel := context.WithCancel(c.Context())
 	defer cancel()
 	programs, err := findPrograms(ctx, packages)
 	if err != nil {
-		return err
+		return cli.Misuse("%w", err)
 	}
 	out := newOutput(environment.Stdout, cli.Colours(c, environment), programs)
 	say := out.lines("dev")

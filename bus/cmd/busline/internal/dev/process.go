@@ -87,19 +87,21 @@ func (p *process) close() {
 	}
 }
 
-// awaitReady waits until the instance serves. It returns an error if it ends before.
-func (p *process) awaitReady(ctx context.Context) error {
+// awaitReady waits until the instance says that it serves, and reports whether it did. It returns an error if the
+// instance ends before.
+func (p *process) awaitReady(ctx context.Context) (isReady bool, err error) {
 	timer := time.NewTimer(readyTime)
 	defer timer.Stop()
 	select {
 	case <-p.ready:
+		return true, nil
 	case <-timer.C:
+		return false, nil
 	case <-p.ended:
-		return errors.New(p.howEnded())
+		return false, errors.New(p.howEnded())
 	case <-ctx.Done():
-		return ctx.Err()
+		return false, ctx.Err()
 	}
-	return nil
 }
 
 // howEnded says how the process has ended.

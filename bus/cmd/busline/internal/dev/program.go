@@ -121,12 +121,17 @@ func (s *supervisor) renew(ctx context.Context, p *program, says *lines) (replac
 	if err != nil {
 		return nil, err
 	}
-	if err := started.awaitReady(ctx); err != nil {
+	isReady, err := started.awaitReady(ctx)
+	if err != nil {
 		started.stop()
 		return nil, err
 	}
 	s.problems.set(p.name, "")
-	says.printf("ready")
+	if isReady {
+		says.printf("ready")
+	} else {
+		says.printf("it runs; whether it is ready it has not said within %s", readyTime)
+	}
 	replaced, p.current = p.current, started
 	return replaced, nil
 }

@@ -80,12 +80,12 @@ func findPrograms(ctx context.Context, patterns []string) (found []*program, err
 	for _, pattern := range patterns {
 		packages, err := list(ctx, pattern)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", pattern, err)
+			return nil, fmt.Errorf("%s: %w: name packages of a module here, such as ./cmd/orders", pattern, err)
 		}
 		programs := programsIn(packages)
 		switch {
 		case len(packages) == 1 && packages[0].Error != nil && packages[0].Name == "":
-			return nil, fmt.Errorf("%s: %s", pattern, packages[0].Error.Err)
+			return nil, fmt.Errorf("%s: %s: name packages of a module here, such as ./cmd/orders", pattern, packages[0].Error.Err)
 		case len(programs) == 0:
 			return nil, fmt.Errorf("%s is no program: name packages with a func main, or ./... for all below", pattern)
 		}

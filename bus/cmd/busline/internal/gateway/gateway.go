@@ -50,7 +50,7 @@ func (c *Config) serve(ctx context.Context, conn *bus.Conn) error {
 	}
 	handler, err := ingress.New(conn, options...)
 	if err != nil {
-		return err
+		return cli.Misuse("%w", err) // an option of ours is a flag
 	}
 	listen := []ingress.ServerOption{ingress.WithLogger(conn.Logger())}
 	if c.Address != "" {

@@ -19,14 +19,12 @@ import (
 
 // Command returns the subcommand new, for [cli.Environment].
 func Command(environment cli.Environment) *cobra.Command {
-	above := &cobra.Command{
+	above := cli.WithSubcommands(environment.Stderr, &cobra.Command{
 		Use:         "new",
 		Short:       "New services",
 		Long:        "Makes the files of what is new: see busline new service --help.",
 		Annotations: map[string]string{cli.Changes: "yes"},
-		Args:        cli.NoOperands,
-		RunE:        func(c *cobra.Command, _ []string) error { return c.Help() },
-	}
+	})
 	var host, replace string
 	service := &cobra.Command{
 		Use:   "service NAME",
