@@ -14,7 +14,7 @@ const (
 	usualWords    = 650
 	decisionWords = 350
 	recipeWords   = 450
-	allWords      = 56_290
+	allWords      = 56_330
 )
 
 // wordBudgets are the pages that may be longer than usual: references, and the two that are read from start to end.
@@ -31,7 +31,7 @@ var wordBudgets = map[string]int{
 	"docs/reference/errors.md":        900,
 	"docs/guides/size.md":             800,
 	"docs/guides/events.md":           1615,
-	"docs/model/README.md":            1_000,
+	"docs/model/README.md":            1_035,
 	"docs/reference/limits.md":        1_307,
 	"docs/guides/operations.md":       1000,
 	"docs/understand/promises.md":     909,

@@ -119,6 +119,12 @@ inline publishCancel(a, to) {
 /* ---- The caller ---- */
 
 #define incomplete (PARTS > 1 && part < PARTS)
+/* One that is patient sends all parts, and acts on what it has heard, before it asks. */
+#ifdef PATIENT
+#define ASKS (!incomplete && !failed)
+#else
+#define ASKS true
+#endif
 #define isAway(i) ((acks & bit(i)) && !answers[i])
 
 /* A caller that has not sent the last part knows that no handler has run. */
@@ -185,6 +191,9 @@ again:
 				if
 				:: suspect != value -> suspect = value
 				:: suspect == value && !response -> REACHED(Lost)
+#ifdef PATIENT
+					CHECK(DrainLosesNothing, faulty);
+#endif
 #ifdef RETRY_LOST
 					retryOr(Lost, unsure)
 #endif
@@ -248,7 +257,7 @@ again:
 	:: atomic { !response && !failed && link[CALLER] == Down && LATE -> /* the outage is longer than the grace */
 		REACHED(Disconnected) end(Disconnected, unsure) }
 #ifndef NO_QUESTION
-	:: atomic { !response && link[CALLER] == Up && (isAway(1) || isAway(INSTANCES)) &&
+	:: atomic { !response && link[CALLER] == Up && (isAway(1) || isAway(INSTANCES)) && ASKS &&
 			!inbox[CALLER]??[Gone, eval(attempt), 1, 0] && !inbox[CALLER]??[Gone, eval(attempt), INSTANCES, 0] ->
 		if /* Caller 8, where it makes a difference */
 		:: isAway(1) -> inbox[CALLER]!Gone, attempt, 1, 0
@@ -411,6 +420,9 @@ end:
 		drains--; phase[i] = Unsubscribing; endpoint[i] = false; direct[i] = false;
 #ifdef CLOSES_FIRST
 		closing = true;
+#endif
+#ifdef STOPS_ANSWERING
+		answers[i] = false;
 #endif
 		inbox[i]!Drained, 1, 0, 0 }
 	:: atomic { link[i] == Down && phase[i] == Unsubscribing -> phase[i] = Quiet } /* nothing more arrives */

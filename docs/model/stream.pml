@@ -254,9 +254,17 @@ endWhole:
 #ifdef REQUEST
 #define STARTED (next > 1)
 #define REQUESTED true
+#define KEPT (WINDOW + 1) /* part 1 needs no window */
 #else
 #define STARTED true
 #define REQUESTED false
+#define KEPT WINDOW
+#endif
+
+#ifdef OPENS_WIDE
+#define allowed (received + WINDOW)
+#else
+#define allowed (read + WINDOW)
 #endif
 
 active proctype Receiver() {
@@ -286,11 +294,11 @@ end:
 #endif
 			if
 			:: received >= opened -> CHECK(WindowHolds, false); close(Beyond) /* End: beyond the window */
-			:: else -> received++; CHECK(StreamWhole, byteNumber == received);
+			:: else -> received++; CHECK(StreamWhole, byteNumber == received); CHECK(WindowHolds, received - read <= KEPT)
 			fi
 		:: kind == Part && isNext(number) && !byteNumber -> next = number + 1; /* Alive: answered by the window as it is */
 #ifndef NO_ANSWER
-			if :: read + WINDOW > opened -> opened = read + WINDOW :: else fi;
+			if :: allowed > opened -> opened = allowed :: else fi;
 			reply(Window, opened)
 #endif
 		:: kind == Last && isNext(number) -> REACHED(Whole)
@@ -300,7 +308,7 @@ end:
 	:: atomic { !receiver && link[RECEIVER] != Dead && read < received && !stuck -> /* Window */
 		read++;
 		if
-		:: read + WINDOW - opened >= opensAt && read + WINDOW > opened -> opened = read + WINDOW; reply(Window, opened)
+		:: allowed - opened >= opensAt && allowed > opened -> opened = allowed; reply(Window, opened)
 		:: else
 		fi }
 	:: atomic { !receiver && link[RECEIVER] != Dead && read < received && !stuck && closes -> stuck = true }

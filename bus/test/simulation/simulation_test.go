@@ -24,6 +24,10 @@ var (
 // TestMain has goroutines take turns, so that a seed decides their order, too.
 func TestMain(m *testing.M) {
 	flag.Parse()
+	if *seeds < 1 || *most < 1 || *first+*seeds < *first {
+		fmt.Fprintln(os.Stderr, "-seeds and -failures are at least 1, and no seed is above 1<<64-1")
+		os.Exit(2)
+	}
 	runtime.GOMAXPROCS(1)
 	os.Exit(m.Run())
 }
