@@ -31,7 +31,7 @@ func TestProgram(t *testing.T) {
 	})
 	t.Run("an argument", func(t *testing.T) {
 		t.Parallel()
-		refused := exec.CommandContext(t.Context(), executable, "--help") //nolint:gosec // what this test has built
+		refused := exec.CommandContext(t.Context(), executable, "--help")
 		output, err := refused.CombinedOutput()
 		if refused.ProcessState.ExitCode() != 2 || !strings.Contains(string(output), "BUS_HTTP_ADDR") {
 			t.Errorf("%v\n%s", err, output)

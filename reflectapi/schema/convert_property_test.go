@@ -27,7 +27,8 @@ func FuzzConvert_LetsPassTheSame(f *testing.F) {
 }
 
 // convertLetsPassTheSame: a schema in OpenAPI 3.0.0 is valid, lets pass what it does as the schema of OpenAPI 3.1, and
-// refuses no value that the schema from which it was converted lets pass. It may let more pass, as it has fewer keywords.
+// refuses no value that the schema from which it was converted lets pass. It may let more pass, as it has fewer
+// keywords.
 func convertLetsPassTheSame(t *rapid.T) {
 	in := randomSchema(t, 2, "#/$defs/A", "#/$defs/B", "x.json")
 	in["$defs"] = map[string]any{"A": randomSchema(t, 1, "#/$defs/B"), "B": randomSchema(t, 1)}

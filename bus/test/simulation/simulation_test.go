@@ -17,7 +17,7 @@ import (
 var (
 	seeds = flag.Uint64("seeds", 100, "how many worlds to live through")
 	first = flag.Uint64("first", 1, "the seed of the first one")
-	seed  = flag.Uint64("seed", 0, "the seed of the only one, whose history is printed; make simulate SEED= decides the order, too")
+	seed  = flag.Uint64("seed", 0, "the seed of the only one, whose history is printed; see make simulate SEED=")
 	most  = flag.Int("failures", 3, "how many worlds may fail before the search ends")
 )
 

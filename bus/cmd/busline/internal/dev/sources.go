@@ -80,18 +80,23 @@ func findPrograms(ctx context.Context, patterns []string) (found []*program, err
 	for _, pattern := range patterns {
 		packages, err := list(ctx, pattern)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w: name packages of a module here, such as ./cmd/orders", pattern, err)
+			return nil, notHere(pattern, err)
 		}
 		programs := programsIn(packages)
 		switch {
 		case len(packages) == 1 && packages[0].Error != nil && packages[0].Name == "":
-			return nil, fmt.Errorf("%s: %s: name packages of a module here, such as ./cmd/orders", pattern, packages[0].Error.Err)
+			return nil, notHere(pattern, errors.New(packages[0].Error.Err))
 		case len(programs) == 0:
 			return nil, fmt.Errorf("%s is no program: name packages with a func main, or ./... for all below", pattern)
 		}
 		found = append(found, programs...)
 	}
 	return distinct(found), nil
+}
+
+// notHere returns the error for a pattern that the module here has no packages for.
+func notHere(pattern string, err error) error {
+	return fmt.Errorf("%s: %w: name packages of a module here, such as ./cmd/orders", pattern, err)
 }
 
 func isHere(folder string) bool {
