@@ -132,8 +132,8 @@ func TestChart_IsFiltered(t *testing.T) {
 	})
 }
 
-// TestChart_OfTheAbsent asks for the chart of a service that is gone for a while: this measures the others, and what was
-// before is there again with it.
+// TestChart_OfTheAbsent asks for the chart of a service that is gone for a while: this measures the others, and what
+// was before is there again with it.
 func TestChart_OfTheAbsent(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
