@@ -2,13 +2,16 @@ package portal
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"time"
 	"unique"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/metrics"
+	"github.com/busline/busline/portal/internal/plane"
 )
 
 // Limits of a chart.
@@ -26,13 +29,18 @@ const (
 type chart struct {
 	points  []*chartPoint // the complete ones, the oldest first
 	current *chartPoint   // nil until the first step
+	running hostSet       // of the last step
 	size    int           // counts in all points
 	limit   int           // of size
 }
 
+// hostSet does not change once it is in a point, because points share it while the same hosts run.
+type hostSet map[unique.Handle[string]]struct{}
+
 // chartPoint is what was counted in a span of time. It does not change once it is complete.
 type chartPoint struct {
 	from, to time.Time
+	running  hostSet                                     // at some look in this time
 	counts   map[unique.Handle[string]][]operationCounts // by host
 	size     int                                         // counts of all hosts
 }
@@ -47,7 +55,7 @@ type operationCounts struct {
 // that does not begin where the last one has ended begins a point of its own.
 func (c *chart) add(w *window) []*chartPoint {
 	if count := len(w.steps); count > 0 {
-		c.addStep(&w.steps[count-1])
+		c.addStep(&w.steps[count-1], w.latest.peers)
 	}
 	for len(c.points) > 0 && (c.size > c.limit || w.latest.at.Sub(c.points[0].from) > chartLength) {
 		c.size -= c.points[0].size
@@ -56,7 +64,7 @@ func (c *chart) add(w *window) []*chartPoint {
 	return c.points
 }
 
-func (c *chart) addStep(latest *step) {
+func (c *chart) addStep(latest *step, peers map[plane.Peer]instanceReport) {
 	if c.current != nil && (c.current.to.Sub(c.current.from) >= pointLength || !c.current.to.Equal(latest.from)) {
 		c.points, c.current = append(c.points, c.current), nil
 	}
@@ -64,11 +72,27 @@ func (c *chart) addStep(latest *step) {
 		c.current = &chartPoint{from: latest.from, counts: make(map[unique.Handle[string]][]operationCounts)}
 	}
 	c.current.to = latest.to
+	c.addRunning(peers)
 	before := c.current.size
 	for at, counts := range latest.served {
 		c.current.add(at, counts, c.limit)
 	}
 	c.size += c.current.size - before
+}
+
+// addRunning adds the hosts that run to the current point.
+func (c *chart) addRunning(peers map[plane.Peer]instanceReport) {
+	running := maps.Clone(c.current.running)
+	if running == nil {
+		running = make(hostSet)
+	}
+	for from := range peers {
+		running[unique.Make(from.Host)] = struct{}{}
+	}
+	if !maps.Equal(running, c.running) {
+		c.running = running
+	}
+	c.current.running = c.running
 }
 
 // add adds the counts of an operation, unless the point has so many.
@@ -90,7 +114,7 @@ type chartHandler struct{ *live }
 
 // chartView is the chart of the operations of a service that a caller may call, the response of /chart.json.
 type chartView struct {
-	Taken  time.Time        `json:"taken"`
+	Taken  time.Time        `json:"taken"`  // not before the end of a point
 	Points []chartPointView `json:"points"` // the oldest first; there is a gap unless one begins where the last one has ended
 }
 
@@ -103,7 +127,12 @@ type chartPointView struct {
 
 // ServeHTTP serves the chart of the service that the query names, as JSON, to those whose document has it.
 func (h chartHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	current, err := h.summaries.ReadSoon(r.Context())
+	host, err := chartedHost(r.URL)
+	if err != nil {
+		bus.WriteError(w, r, err)
+		return
+	}
+	current, err := h.summaries.ReadSoon(r.Context()) // also for 404, so that others have no gap until the host is back
 	if err != nil {
 		bus.WriteError(w, r, err)
 		return
@@ -113,7 +142,6 @@ func (h chartHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		bus.WriteError(w, r, err)
 		return
 	}
-	host := r.URL.Query().Get("service")
 	visible := described.visible[host]
 	if visible == nil {
 		bus.WriteError(w, r, bus.Errorf(http.StatusNotFound, "%.40q is not on the bus, or not for this caller", host))
@@ -127,12 +155,30 @@ func (h chartHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	serveDocument(w, r, body)
 }
 
-// chartOf returns the chart of a host for a caller with this visibility. Between two points it is always the same, so
-// that a reader gets 304.
+// chartedHost returns the host that the query of a chart names.
+func chartedHost(address *url.URL) (string, error) {
+	query, err := url.ParseQuery(address.RawQuery)
+	if err != nil {
+		return "", bus.Errorf(http.StatusBadRequest, "the query cannot be read: %w", err)
+	}
+	if given := query["service"]; len(given) != 1 || given[0] == "" {
+		return "", bus.Errorf(http.StatusBadRequest, "give one service by its host, as in service=orders.example")
+	}
+	return query.Get("service"), nil
+}
+
+// chartOf returns the chart of a host for a caller with this visibility: the points of the time in which it ran. It is
+// the same for some seconds, so that a reader gets 304.
 func (p *trafficSummary) chartOf(host string, visible *hostView) chartView {
 	view := chartView{Taken: p.at.UTC().Truncate(pointLength), Points: []chartPointView{}}
 	at := unique.Make(host)
 	for _, point := range p.chart {
+		if point.to.After(view.Taken) {
+			view.Taken = point.to.UTC()
+		}
+		if _, ran := point.running[at]; !ran {
+			continue
+		}
 		var sum calls
 		for _, each := range point.counts[at] {
 			if visible.canSee(each.operation.Value(), p.beside[host]) {

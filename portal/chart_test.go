@@ -64,6 +64,7 @@ func TestChart(t *testing.T) {
 		got := w.chart("", "counter.example")
 		require.Len(t, got.Points, 5)
 		for at, point := range got.Points {
+			assert.False(t, point.To.After(got.Taken), "it ends at %s, and the chart at %s", point.To, got.Taken)
 			length := point.To.Sub(point.From).Seconds() // a look may take half a second
 			assert.GreaterOrEqual(t, length, 10.0)
 			assert.Less(t, length, 11.0)
@@ -84,7 +85,7 @@ func TestChart(t *testing.T) {
 
 		call(t, caller, 100, "https://counter.example/failed")
 		time.Sleep(10 * time.Minute)
-		assert.Len(t, w.chart("", "counter.example").Points, 5, "what nobody has watched has no points")
+		assert.Len(t, w.chart("", "counter.example").Points, 5, "what no page has watched has no points")
 		watchFor(30 * time.Second)
 		got = w.chart("", "counter.example")
 		require.Len(t, got.Points, 8, "the last one before the gap is complete, too")
@@ -121,13 +122,67 @@ func TestChart_IsFiltered(t *testing.T) {
 		require.NotZero(t, some.calls())
 		assert.Equal(t, 3*some.calls(), all.calls())
 		w.chart(i.In("keeper"), "hidden.example")
-		for _, host := range []string{"hidden.example", "absent.example", ""} {
+		for _, host := range []string{"hidden.example", "absent.example"} {
 			status, body := w.getPath("/chart.json?service="+host, "")
 			assert.Equal(t, http.StatusNotFound, status, body)
 			assert.Contains(t, body, "is not on the bus, or not for this caller")
 		}
 		status, body := w.getPath("/chart.json?service=mixed.example", "Authorization: Bearer x")
 		assert.Equal(t, http.StatusUnauthorized, status, body)
+	})
+}
+
+// TestChart_OfTheAbsent asks for the chart of a service that is gone for a while: this measures the others, and what
+// was before is there again with it.
+func TestChart_OfTheAbsent(t *testing.T) {
+	t.Parallel()
+	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
+		gone := b.Connect("gone.example")
+		serveCounter(t, gone)
+		serveCounter(t, b.Connect("counter.example"))
+		w := watch(t, b)
+		watchFor := func(looks, status int) {
+			for range looks {
+				got, body := w.getPath("/chart.json?service=gone.example", "")
+				require.Equal(t, status, got, body)
+				time.Sleep(2 * time.Second)
+			}
+		}
+		watchFor(15, http.StatusOK)
+		require.NoError(t, gone.Close(t.Context()))
+		time.Sleep(2 * time.Second)
+		watchFor(30, http.StatusNotFound)
+		serveCounter(t, b.Connect("gone.example"))
+		time.Sleep(2 * time.Second)
+		watchFor(15, http.StatusOK)
+		for host, gaps := range map[string]int{"counter.example": 0, "gone.example": 1} {
+			points, found := w.chart("", host).Points, 0
+			for at := range points[1:] {
+				if between := points[at+1].From.Sub(points[at].To); between > 0 {
+					found++
+					assert.Greater(t, between, 35*time.Second)
+					assert.Less(t, between, 65*time.Second)
+				}
+			}
+			assert.Equal(t, gaps, found, host)
+		}
+	})
+}
+
+// TestChart_WrongQuery says how to ask.
+func TestChart_WrongQuery(t *testing.T) {
+	t.Parallel()
+	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
+		w := watch(t, b)
+		const remedy = "give one service by its host, as in service=orders.example"
+		for query, want := range map[string]string{
+			"": remedy, "?service=": remedy, "?host=a.example": remedy, "?service=a.example&service=b.example": remedy,
+			"?%zz": "the query cannot be read: invalid URL escape", "?;": "the query cannot be read: invalid semicolon",
+		} {
+			status, body := w.getPath("/chart.json"+query, "")
+			assert.Equal(t, http.StatusBadRequest, status, query)
+			assert.Contains(t, body, want, query)
+		}
 	})
 }
 

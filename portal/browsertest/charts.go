@@ -1,5 +1,7 @@
 package main
 
+import "github.com/busline/busline/bus"
+
 // wideWidth is that of a large screen, in CSS pixels.
 const wideWidth, wideHeight = 1920, 1080
 
@@ -23,15 +25,22 @@ func charting(v *visit) error {
 		return inTurn(v.named, v.legible, fits,
 			func() error { return v.run(`document.querySelector(%s).scrollIntoView()`, charts) }, v.takes(picture))
 	}
+	var leaving guest
+	arrives := func() (err error) {
+		leaving, err = v.startGuest(func(conn *bus.Conn) error { return bus.Serve(conn, oldGuest{}) })
+		return err
+	}
 	return do(v.startExamples, v.opens(calculator), v.sees(charts, "No data yet"), v.named, v.legible,
 		func() error { return v.run(again(callsOn)) },
-		v.sees(charts, "1 of 60 minutes are measured"), v.sees(charts, "all: now "), v.sees(charts, "p50: now "),
+		v.sees(charts, "1 of 60 minutes is measured"), v.sees(charts, "all: now "), v.sees(charts, "p50: now "),
 		v.awaits("pictures with names, and words",
 			`[...document.querySelectorAll(".chart svg")].map((one) => [one.getAttribute("role"), ...["labelledby", "describedby"].map((by) => document.getElementById(one.getAttribute("aria-" + by)).innerText.split(":")[0])].join()).join("; ") === "img,Calls,all; img,Durations,p99"`),
 		v.awaits("an hour without data but for the end", `Number(document.querySelector(".chart-gap").getAttribute("width")) > 700`),
 		// another service, and one that is gone
 		v.opens("#/payroll.example/"), v.sees(charts, "all: now "), v.opens("#/guest.example/"),
-		v.sees(".state", "Not on the bus"),
+		v.sees(".state", "Not on the bus"), v.awaits("no charts", `document.querySelector(".charts").hidden`),
+		arrives, v.sees(charts, "all: now "), func() error { return leaving.leave() }, v.sees(".state", "Not on the bus"),
+		v.awaits("what was seen stays", `document.querySelector(".state .charts.stale .chart")`),
 		// with gaps
 		func() error { return v.run(forgedChart) }, v.opens(calculator), v.sees(charts, "42 of 60 minutes are measured"),
 		v.sees(charts, "all: now 14/s"), v.sees(charts, "lowest 0/s, highest 32/s."),

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/chromedp/chromedp/kb"
@@ -19,11 +20,14 @@ const (
 	deadLetters = `.dead-letters tbody tr`
 )
 
+// reversing is a text that would reverse the rest of its line, and is too long for a few lines.
+var reversing = "\u202egnp.\u2066" + strings.Repeat("a b ", 100)
+
 // mailer handles orders, but none of wine or HTML.
 type mailer struct{}
 
 func (mailer) OnOrdered(_ context.Context, number int, item string, _ int) error {
-	if item == "Wine" || item == hostile || item == longWord+longWord {
+	if item == "Wine" || item == hostile || item == reversing || item == longWord+longWord {
 		return bus.Errorf(http.StatusUnprocessableEntity, "order %d: %s must not be mailed", number, item)
 	}
 	return nil
@@ -220,7 +224,8 @@ func buryingAll(v *visit) error {
 		v.awaits("the newest first", `((times) => times.length === 5 && times.every((one, at) => at === 0 || one <= times[at - 1]))
 			([...document.querySelectorAll(".dead-letters time")].map((one) => Date.parse(one.dateTime)))`),
 		shown("dead-letters"), func() error { return v.prefer("dark") }, shown("dead-letters-dark"),
-		func() error { return v.resize(phoneWidth, phoneHeight) }, shown("dead-letters-phone-dark"),
+		func() error { return v.resize(phoneWidth, phoneHeight) }, v.sees(".dead-letters thead label", "Select all shown"),
+		shown("dead-letters-phone-dark"),
 		func() error { return v.prefer("light") }, shown("dead-letters-phone"),
 		func() error { return v.resize(wideWidth, wideHeight) }, shown("dead-letters-wide"),
 		func() error { return v.resize(deskWidth, deskHeight) },
@@ -234,6 +239,7 @@ func buryingAll(v *visit) error {
 		v.awaits("the filter is in the address", `document.querySelector(%s).value === "picker.example"`, service),
 		v.opens(all+"?service=absent.example"), state("None."), rows("0"),
 		v.awaits("what is not there can be chosen", `document.querySelector(%s).value === "absent.example"`, service),
+		v.opens(all+"/%3Cscript%3E/nope"), v.sees(".state", "deadletters/<script>/nope is not there"),
 		v.opens(all), rows("5"),
 		// some of both services
 		v.clicks(".dead-letters thead input"), v.clicks(`.dead-letter-view .buttons button:nth-child(2)`),
@@ -344,7 +350,13 @@ func hostileEvents(v *visit) error {
 	const name = "<img src=x onerror=document.title='taken'>"
 	return do(v.startOrders(hostile), v.opens(mailerHash), v.operates,
 		v.sees(deadLetters+" .reason", "order 1: <img src=x onerror"),
-		v.clicks(deadLetters+" summary"), v.sees(deadLetters+" pre", "<img src=x onerror"), v.opens(""),
+		v.clicks(deadLetters+` [data-label="Arguments"] summary`), v.sees(deadLetters+" pre", "<img src=x onerror"),
+		v.startOrders(reversing), v.sees(deadLetters+" .reason bdi", `order 1: \u202egnp.\u2066a b`),
+		v.awaits("a folded reason", `document.querySelector(".reason details").offsetHeight < 80`),
+		v.clicks(deadLetters+" .reason summary"),
+		v.awaits("the whole reason", `document.querySelector(".reason details").offsetHeight > 80`),
+		v.clicks(deadLetters+` [data-label="Arguments"] summary`), v.sees(deadLetters+" pre", `"item": "\u202egnp.`),
+		v.opens(""),
 		v.sees(".count", "1 event"), func() error { return v.run(forged, name) },
 		v.sees(".services .path", name), v.clicks(`.services ul a`), v.sees(".operation h2", name),
 		v.sees(".operation .description", name),
@@ -424,7 +436,8 @@ func eventsForAll(v *visit) error {
 		v.opens(""), v.clicks(`.services a[href="`+eventHash+`"]`),
 		v.awaits("the heading has the focus", `document.activeElement.id === "operation-title"`),
 		v.clicks(".back"), v.awaits("the list is back", `document.querySelector(".list").checkVisibility()`),
-		v.opens(mailerHash), v.clicks(deadLetters+" summary"), v.sees(deadLetters+" pre", longWord), fits,
+		v.opens(mailerHash), v.clicks(deadLetters+` [data-label="Arguments"] summary`),
+		v.sees(deadLetters+" pre", longWord), fits,
 		v.clicks(deadLetters+` [aria-label^="Delete"]`), v.sees("dialog[open]", "Delete 1 dead letter?"), v.legible, fits,
 	)
 }

@@ -11,7 +11,7 @@ const recent = 30_000; // milliseconds for which a value is that of now
 const [width, height] = [720, 100]; // of a picture, which is stretched
 
 const noData =
-  'No data yet. The portal measures a service while somebody looks at it or at the map; the first point is there after some 10 seconds.';
+  'No data yet. The portal measures while the page of a service or the map is open; the first point is there after some 10 seconds.';
 
 /** The charts of the service that is shown. */
 export class Charts {
@@ -24,7 +24,7 @@ export class Charts {
     this.#poller = new Poller('', caller, {
       watched: () => this.node.isConnected,
       apply: (answer) => this.#apply(answer),
-      miss: (_, detail) => this.#miss(detail),
+      miss: (status, detail) => this.#miss(status, detail),
     });
     caller.onChange(() => {
       this.#clear();
@@ -45,12 +45,14 @@ export class Charts {
 
   #clear() {
     this.#shown = null;
+    this.node.hidden = false;
     this.node.classList.remove('stale');
     this.#say('Asking the bus …');
   }
 
   #apply(answer) {
     this.node.classList.remove('stale');
+    this.node.hidden = false;
     if (answer !== this.#shown) {
       this.#shown = answer;
       this.#draw(...chartsView(answer));
@@ -65,9 +67,10 @@ export class Charts {
     this.#draw(element('p', {className: 'quiet'}, text));
   }
 
-  // What was seen stays, greyed out.
-  #miss(detail) {
+  // What was seen stays, greyed out. Of a service that is not there, nothing is to be said.
+  #miss(status, detail) {
     this.node.classList.toggle('stale', this.#shown !== null);
+    this.node.hidden = status === 404 && !this.#shown;
     if (!this.#shown) {
       this.#say(`The figures cannot be read: ${detail}.`);
     }
@@ -77,12 +80,13 @@ export class Charts {
 /** The charts in an answer of chart.json. */
 function chartsView({taken, points}) {
   const read = points.map((point) => ({...point, from: Date.parse(point.from), to: Date.parse(point.to)}));
-  const until = Math.max(Date.parse(taken), read.at(-1)?.to ?? 0);
+  const until = Date.parse(taken);
   const shown = read.filter(({to}) => to > until - hour);
   if (shown.length === 0) {
     return [element('p', {className: 'quiet'}, noData)];
   }
   const measured = shown.reduce((sum, {from, to}) => sum + to - Math.max(from, until - hour), 0);
+  const minutes = Math.max(1, Math.round(measured / 60_000));
   return [
     element(
       'div',
@@ -99,7 +103,7 @@ function chartsView({taken, points}) {
     element(
       'p',
       {className: 'quiet'},
-      `${Math.max(1, Math.round(measured / 60_000))} of 60 minutes are measured; nobody has looked in those that are grey.`,
+      `${minutes} of 60 minutes ${minutes === 1 ? 'is' : 'are'} measured. In grey times no page of a service or map was open, or it did not run.`,
     ),
   ];
 }

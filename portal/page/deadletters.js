@@ -1,5 +1,5 @@
 import {ask} from './confirm.js';
-import {arrange, button, element, pluralize} from './element.js';
+import {arrange, button, element, isolated, pluralize} from './element.js';
 import {notOperator} from './eventpage.js';
 import {read, textView, write} from './json.js';
 import {compactNumber} from './mapdata.js';
@@ -14,6 +14,7 @@ const columns = [
   ['Attempts', ({attempts}) => attempts],
   ['Reason', ({reason}) => reason],
 ];
+const longestReason = 160; // characters of one that is not folded
 const longestWait = 5; // answers of events.json without a reload
 
 /**
@@ -66,7 +67,7 @@ export class DeadLetters {
         element(
           'tr',
           {},
-          element('th', {}, this.#all),
+          element('th', {}, element('label', {}, this.#all, element('span', {}, ' Select all shown'))),
           ...columns.filter(([title]) => !this.#omits(title)).map(([title]) => this.#columnHead(title)),
           ...['Arguments', 'Action'].map((title) => element('th', {scope: 'col'}, title)),
         ),
@@ -248,7 +249,7 @@ export class DeadLetters {
       'toggle',
       () =>
         details.append(
-          element('p', {className: 'quiet'}, 'Message ', element('code', {}, msgId)),
+          element('p', {className: 'quiet'}, 'Message ', element('code', {}, isolated(msgId))),
           textView(typeof body === 'string' ? body : write(body ?? null), `Arguments ${about}`),
         ),
       {once: true},
@@ -274,7 +275,7 @@ export class DeadLetters {
           element('span', {className: 'quiet'}, ` of ${publisher}`),
         ),
         cell('Attempts', String(attempts)),
-        element('td', {className: 'reason', 'data-label': 'Reason'}, reason),
+        element('td', {className: 'reason', 'data-label': 'Reason'}, reasonView(reason)),
         cell('Arguments', details),
         cell('Action', element('div', {className: 'buttons'}, act('Redeliver', 'redeliver'), act('Delete', 'delete'))),
       ),
@@ -342,6 +343,12 @@ export class DeadLetters {
       this.#state.textContent = said;
     }
   }
+}
+
+/** A reason; a long one is opened to be read in full. */
+function reasonView(reason) {
+  const folded = reason.length > longestReason || reason.split('\n').length > 3;
+  return folded ? element('details', {}, element('summary', {}, isolated(reason))) : isolated(reason);
 }
 
 /** The requests for these dead letters: the portal takes those of one service and event at a time. */

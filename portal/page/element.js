@@ -22,6 +22,19 @@ export function element(name, properties = {}, ...children) {
   return node;
 }
 
+/** A text from outside with its control characters as in JSON, also those that reverse the rest of a line. */
+export function printable(text) {
+  return String(text).replace(
+    /(?![\t\n]|\r\n)[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}]/gu,
+    (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}
+
+/** A text from outside in a line of other texts, whose direction it does not change. */
+export function isolated(text) {
+  return element('bdi', {}, printable(text));
+}
+
 /** Draws anew what is in a node. If a link there has the focus, the one with the same address gets it. */
 export function redraw(node, ...children) {
   const focused = node.querySelector('a:focus')?.getAttribute('href');

@@ -160,7 +160,12 @@ export class Explorer {
   }
 
   #showUnknown() {
-    this.#put('unknown', this.#route, () => unknownView(this.#route, this.#caller));
+    const {host, method, event} = this.#route;
+    const charts = host && !method && !event ? this.#charts.node : null; // others are measured meanwhile
+    this.#put('unknown', this.#route, () => unknownView(this.#route, this.#caller, charts));
+    if (charts) {
+      this.#charts.show(host);
+    }
     this.title = 'Not on the bus';
     this.actions.entitle(this);
   }

@@ -1,4 +1,4 @@
-import {element} from './element.js';
+import {element, printable} from './element.js';
 
 // JSON as text. Only white space is changed: numbers too large for JavaScript keep their digits.
 
@@ -162,6 +162,7 @@ export function textView(text, label, streamed = false) {
     shown = streamed ? `${note}\n${whole.slice(-longest)}` : `${whole.slice(0, longest)}\n${note}`;
   }
   const view = element('pre', {tabIndex: 0, role: 'group', 'aria-label': label});
+  shown = printable(shown);
   view.append(...(json && shown.length <= longestColoured ? coloured(shown) : [shown]));
   return view;
 }

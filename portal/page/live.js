@@ -1,4 +1,4 @@
-import {arrange, button, element, newID, pluralize} from './element.js';
+import {arrange, button, element, isolated, newID, pluralize, printable} from './element.js';
 import {read} from './json.js';
 import {compactNumber, durationText} from './mapdata.js';
 import {statusView} from './response.js';
@@ -231,7 +231,7 @@ export class LiveView {
     const query = this.#query;
     this.#hidden += all.slice(mostRows).filter(({call}) => passes(call, query)).length;
     this.#draw();
-    this.#notes.append(...notes.map((text) => element('li', {}, text)));
+    this.#notes.append(...notes.map((text) => element('li', {}, isolated(text))));
     while (this.#notes.childElementCount > 10) {
       this.#notes.firstChild.remove();
     }
@@ -263,13 +263,17 @@ function passes({from, to, method, path, status, traceId = ''}, query) {
 
 function rowView({ended, from, to, port, method, path, status, took, traceId}) {
   const cell = (label, ...inside) => element('td', {'data-label': label}, ...inside);
-  const call = [element('span', {className: `method ${method.toLowerCase()}`}, method), ` ${port === 443 ? '' : `:${port}`}${path}`];
+  const call = [
+    element('span', {className: `method ${method.toLowerCase()}`}, printable(method)),
+    ' ',
+    isolated((port === 443 ? '' : `:${port}`) + path),
+  ];
   return element(
     'tr',
     {},
     cell('Ended', new Date(ended).toLocaleTimeString()),
-    cell('From', from),
-    cell('To', to),
+    cell('From', isolated(from)),
+    cell('To', isolated(to)),
     cell('Call', traceId ? element('a', {href: viewHash('trace', traceId)}, ...call) : element('span', {}, ...call)),
     cell('Status', statusView(status)),
     cell('Took', durationText(Number(took) / 1e9)),

@@ -42,6 +42,8 @@ const views = new Map([
   ['history', new History((hash) => explorer.send(hash))],
 ]);
 
+const mostParts = {map: 3, types: 2, trace: 1}; // that the address of a view names; none of others
+
 const main = document.getElementById('main');
 
 /** Sets the page's title to that of a view, which may be known later than the route. */
@@ -52,7 +54,7 @@ function entitle(view) {
 /** Shows the route in the address. */
 function navigate() {
   const route = readRoute(location.hash);
-  const view = views.get(route.view) || explorer;
+  const view = (route.parts.length <= (mostParts[route.view] ?? 0) && views.get(route.view)) || explorer;
   if (main.firstChild !== view.node) {
     main.replaceChildren(view.node);
   }

@@ -1,5 +1,5 @@
 import {ask} from './confirm.js';
-import {button, element, newID, pluralize} from './element.js';
+import {button, element, isolated, newID, pluralize} from './element.js';
 import {misfits} from './fits.js';
 import {compact, parseTree, read, textView, whyNoTree, write} from './json.js';
 import {compactNumber} from './mapdata.js';
@@ -204,7 +204,7 @@ export class Messages {
     const when = new Date(stored).toLocaleString();
     const about = element('tr', {className: 'details', id: newID('message'), hidden: true}, element('td', {colSpan: 2}));
     const open = button(
-      bytes ? 'bytes that are no text' : clip(compact(body)) || 'nothing',
+      bytes ? 'bytes that are no text' : isolated(clip(compact(body)) || 'nothing'),
       () => {
         if (about.hidden && !about.firstChild.firstChild) {
           about.firstChild.append(messageView(message, this.#event, this.#replayButtons(message, when)));
@@ -320,9 +320,9 @@ function messageView({body, bytes, msgId, id, sequence}, {payload, signature}, b
         'p',
         {className: 'quiet'},
         `Sequence ${sequence}, message `,
-        element('code', {}, msgId || 'without an id'),
+        element('code', {}, isolated(msgId || 'without an id')),
         id && id !== msgId && ', id ',
-        id && id !== msgId && element('code', {}, id),
+        id && id !== msgId && element('code', {}, isolated(id)),
       ),
       !tree && element('p', {className: 'notice'}, bytes ? 'The body is no text; these are its bytes.' : `The body ${whyNoTree(body)}.`),
       wrong.length > 0 &&
@@ -330,7 +330,7 @@ function messageView({body, bytes, msgId, id, sequence}, {payload, signature}, b
           'div',
           {className: 'notice'},
           'It does not fit the schema that the publisher has now:',
-          element('ul', {}, ...wrong.map((text) => element('li', {}, text))),
+          element('ul', {}, ...wrong.map((text) => element('li', {}, isolated(text)))),
         ),
       textView(bytes ? hexadecimal(bytes) : body, `Message ${sequence}`),
       buttons,

@@ -1,5 +1,5 @@
 import {expiryText, nameOf, readClaims, timeLeft} from './caller.js';
-import {button, element, pluralize} from './element.js';
+import {button, element, isolated, pluralize} from './element.js';
 import {allInstancesText, instancesText} from './instances.js';
 import {serviceHash} from './route.js';
 
@@ -216,9 +216,13 @@ export function refusedView(error, caller, {changeToken, dropToken}) {
   );
 }
 
-/** An address that does not exist. */
-export function unknownView({view, host, port, method, path, event}, caller) {
-  const what = method ? `${method.toUpperCase()} ${host}:${port}${path}` : event ? `${event} of ${host}` : host || view;
+/** An address that does not exist. Charts are those of a service that is gone; null for none. */
+export function unknownView({view, parts, host, port, method, path, event}, caller, charts) {
+  const what = method
+    ? `${method.toUpperCase()} ${host}:${port}${path}`
+    : event
+      ? `${event} of ${host}`
+      : host || [view, ...parts].join('/');
   return element(
     'div',
     {className: 'state', role: 'status'},
@@ -226,10 +230,11 @@ export function unknownView({view, host, port, method, path, event}, caller) {
     element(
       'p',
       {},
-      element('code', {}, what),
+      element('code', {}, isolated(what)),
       caller.token ? ' is not there, or not for this token.' : ' is not there, or not for everybody: a token may show it.',
     ),
     element('p', {className: 'quiet'}, 'If it appears, it is shown here.'),
     element('p', {}, element('a', {href: '#/'}, 'All services')),
+    charts,
   );
 }

@@ -1,5 +1,5 @@
 import {copyButton} from './buttons.js';
-import {button, element, pluralize} from './element.js';
+import {button, element, isolated, pluralize, printable} from './element.js';
 import {read} from './json.js';
 import {durationText} from './mapdata.js';
 import {viewHash} from './route.js';
@@ -175,7 +175,7 @@ export class TraceView {
 }
 
 function timeText({span, slowest}) {
-  const most = slowest ? `, most of it at ${slowest.call.to} ${methodText(slowest.call)}: ${ownText(slowest)}` : '';
+  const most = slowest ? `, most of it at ${printable(slowest.call.to)} ${methodText(slowest.call)}: ${ownText(slowest)}` : '';
   return `, ${durationText(span / 1000)}${most}`;
 }
 
@@ -202,7 +202,7 @@ function missingView({instances, without, failed = [], leftOut}) {
           'section',
           {'aria-label': 'What is missing'},
           element('h3', {}, 'What is missing'),
-          element('ul', {className: 'missing'}, ...texts.map((text) => element('li', {}, text))),
+          element('ul', {className: 'missing'}, ...texts.map((text) => element('li', {}, isolated(text)))),
         ),
       ]
     : [];

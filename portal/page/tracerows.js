@@ -1,4 +1,4 @@
-import {arrange, button, element, newID, pluralize} from './element.js';
+import {arrange, button, element, isolated, newID, pluralize, printable} from './element.js';
 import {bytesText} from './eventfigures.js';
 import {textView} from './json.js';
 import {compactNumber, durationText} from './mapdata.js';
@@ -70,7 +70,7 @@ export class Waterfall {
 
   #rowView(row) {
     const {call, client, server, depth, children, count, status} = row;
-    const about = `${call.to} ${call.method} ${call.path}`;
+    const about = printable(`${call.to} ${call.method} ${call.path}`);
     const details = element('tr', {className: 'details', id: newID('call'), hidden: true}, element('td', {colSpan: 5}));
     const open = button('Details', () => this.#open(row, open, details), {
       className: 'call small',
@@ -79,7 +79,7 @@ export class Waterfall {
       'aria-controls': details.id,
     });
     const address = () => callAddress(this.#bus.state, call);
-    const link = element('a', {href: address()}, element('strong', {}, call.to), ' ', methodText(call));
+    const link = element('a', {href: address()}, element('strong', {}, isolated(call.to)), ' ', isolated(methodText(call)));
     link.addEventListener('click', () => {
       link.href = address(); // the description may have come after the trace
     });
@@ -160,15 +160,16 @@ function unfold(root) {
 }
 
 export function methodText({method, path, port}) {
-  return `${method} ${port === 443 ? '' : `:${port}`}${path}`;
+  return printable(`${method} ${port === 443 ? '' : `:${port}`}${path}`);
 }
 
 /** Who has called, and which instance has answered. */
 function whoTexts(row, bus) {
   const {client, server, call} = row;
   return [
-    `from ${call.from}`,
-    call.toId && [', instance ', element('code', {}, call.toId)],
+    'from ',
+    isolated(call.from),
+    call.toId && [', instance ', element('code', {}, isolated(call.toId))],
     !server && !client.multicast && '; the callee has no record',
     !client && causeText(row, bus),
   ]
@@ -193,7 +194,7 @@ function causeText({call, depth, isReached}, bus) {
 /** The error of a call in one line, which the details have in full. */
 function whyView({client, server}) {
   const error = server?.error || client?.error;
-  return error && element('p', {className: 'why'}, error);
+  return error && element('p', {className: 'why'}, isolated(error));
 }
 
 /** Says what the axis leaves out, "" for nothing. */
@@ -297,8 +298,12 @@ function sideView(side) {
     ['Clock', shift !== 0 && `that of this machine is ${Math.abs(shift)} ms ${shift < 0 ? 'ahead' : 'behind'}; the beginning is corrected`],
   ].filter(([, text]) => text);
   return [
-    side.error && element('p', {className: 'notice bad'}, side.error),
-    element('dl', {className: 'event-facts'}, ...rows.flatMap(([name, text]) => [element('dt', {}, name), element('dd', {}, text)])),
+    side.error && element('p', {className: 'notice bad'}, isolated(side.error)),
+    element(
+      'dl',
+      {className: 'event-facts'},
+      ...rows.flatMap(([name, text]) => [element('dt', {}, name), element('dd', {}, isolated(text))]),
+    ),
     side.lines?.length > 0 &&
       textView(
         [side.linesBefore > 0 && `… ${pluralize(side.linesBefore, 'line')} before`, ...side.lines].filter(Boolean).join('\n'),
