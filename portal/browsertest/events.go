@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/chromedp/chromedp/kb"
@@ -21,7 +20,9 @@ const (
 )
 
 // reversing is a text that would reverse the rest of its line, and is too long for a few lines.
-var reversing = "\u202egnp.\u2066" + strings.Repeat("a b ", 100)
+const reversing = "\u202egnp.\u2066" + tenWords + tenWords + tenWords + tenWords + tenWords
+
+const tenWords = "one two three four five six seven eight nine ten "
 
 // mailer handles orders, but none of wine or HTML.
 type mailer struct{}
@@ -351,7 +352,7 @@ func hostileEvents(v *visit) error {
 	return do(v.startOrders(hostile), v.opens(mailerHash), v.operates,
 		v.sees(deadLetters+" .reason", "order 1: <img src=x onerror"),
 		v.clicks(deadLetters+` [data-label="Arguments"] summary`), v.sees(deadLetters+" pre", "<img src=x onerror"),
-		v.startOrders(reversing), v.sees(deadLetters+" .reason bdi", `order 1: \u202egnp.\u2066a b`),
+		v.startOrders(reversing), v.sees(deadLetters+" .reason bdi", `order 1: \u202egnp.\u2066one two`),
 		v.awaits("a folded reason", `document.querySelector(".reason details").offsetHeight < 80`),
 		v.clicks(deadLetters+" .reason summary"),
 		v.awaits("the whole reason", `document.querySelector(".reason details").offsetHeight > 80`),

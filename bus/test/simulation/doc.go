@@ -10,8 +10,8 @@
 // bubble, so that a day of time-outs takes milliseconds. A seed decides about everything else: how many instances there
 // are, what is called, how long each message is under way, and what breaks, when and for how long (world_test.go).
 // What callers and handlers have seen is compared in the end with what the bus promises (properties_test.go). A failure
-// prints its seed. Goroutines that wake at the same moment run in any order: replay, a module of its own, decides it, so
-// that a seed and an order have one history.
+// prints its seed. Goroutines that wake at the same moment run in any order: replay, a module of its own, decides it,
+// so that a seed and an order have one history.
 //
 // The tests would be worth little if they could not fail: faults_test.go has faults of the client and of the server,
 // each of which some property has to find.
