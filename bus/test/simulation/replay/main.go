@@ -21,7 +21,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -34,9 +33,8 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	fails, err := run(ctx, os.Args[1:], os.Stdout)
-	if stop(); err != nil {
+	fails, err := run(context.Background(), os.Args[1:], os.Stdout)
+	if err != nil {
 		log.Fatal(err)
 	}
 	if fails {
@@ -100,8 +98,7 @@ func build(ctx context.Context) (*simulation, error) {
 	if err != nil {
 		return nil, err
 	}
-	configured := wazero.NewRuntimeConfig().WithCompilationCache(cache).WithCloseOnContextDone(true)
-	host := wazero.NewRuntimeWithConfig(ctx, configured)
+	host := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfig().WithCompilationCache(cache))
 	if _, err := wasi_snapshot_preview1.Instantiate(ctx, host); err != nil {
 		return nil, err
 	}
@@ -141,7 +138,7 @@ func (s *simulation) live(ctx context.Context, seed uint64, order int64) (histor
 		WithWalltime(func() (int64, int32) { return now / 1e9, int32(now % 1e9) }, sys.ClockResolution(time.Microsecond)).
 		WithNanosleep(func(pause int64) { now += pause })
 	instance, err := s.host.InstantiateModule(ctx, s.module, config)
-	if exit, ok := errors.AsType[*sys.ExitError](err); ok && ctx.Err() == nil {
+	if exit, ok := errors.AsType[*sys.ExitError](err); ok {
 		return output.Bytes(), exit.ExitCode() != 0, nil
 	}
 	if err != nil {
