@@ -122,7 +122,7 @@ func TestReadiness_LosesNothing(t *testing.T) {
 			}))
 			kit.Serve(t, conn, one)
 		}
-		stop := countUntil(t, w.Connect("caller.example"))
+		stop := countUntil(t, w.Connect("caller.example"), 0)
 		kit.Eventually(t, func() bool { return changes.Load() >= 2*4 })
 		answered, lost := stop()
 		require.NoError(t, lost)
