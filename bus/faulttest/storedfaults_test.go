@@ -155,6 +155,7 @@ func (r *storedRun) end(t *testing.T, what, learned string) (handled map[uint64]
 		twice += len(times) - 1
 	}
 	lost := max(0, missing-dead-cutOff)
+	assert.Zero(t, lost, "lost")
 	for _, id := range r.refused {
 		assert.Empty(t, handled[id], "an event was handled, and is said not to have been stored")
 	}
