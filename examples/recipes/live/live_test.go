@@ -3,6 +3,7 @@ package live_test
 import (
 	"bufio"
 	"context"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -43,7 +44,9 @@ func TestEvents(t *testing.T) {
 
 	cooked, err := server.Client().Get(server.URL + "/kitchen.example/cook?order=7")
 	require.NoError(t, err)
-	cooked.Body.Close()
+	defer cooked.Body.Close()
+	_, err = io.Copy(io.Discard, cooked.Body) // a caller that leaves before the end stops the cooking
+	require.NoError(t, err)
 	for lines := bufio.NewScanner(events.Body); lines.Scan(); {
 		if data, found := strings.CutPrefix(lines.Text(), "data: "); found {
 			assert.JSONEq(t, `{"order":"7"}`, data)
