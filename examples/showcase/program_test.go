@@ -14,11 +14,10 @@ import (
 	"github.com/busline/busline/examples/internal/exampletest"
 )
 
-// TestProgram runs the showcase as a process of its own. It is built without any source for the names of arguments but
-// what it carries along.
+// TestProgram runs the showcase as a process of its own.
 func TestProgram(t *testing.T) {
 	t.Parallel()
-	executable := exampletest.Build(t, ".", "-trimpath", "-ldflags=-s -w")
+	executable := exampletest.Build(t, ".", "-ldflags=-s -w")
 	for _, signal := range []os.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		t.Run(signal.String(), func(t *testing.T) {
 			t.Parallel()

@@ -111,9 +111,9 @@ func (w *World) Connect(host string, options ...bus.ConnectOption) *bus.Conn {
 }
 
 // Transports are the ways to make a world out of a bus. In the last one what stays in the process also goes through the
-// bytes, and has to come out the same.
+// bytes, and has to come out the same; with -short it is left out.
 func Transports() map[string]func(*bustest.Bus) *World {
-	return map[string]func(*bustest.Bus) *World{
+	transports := map[string]func(*bustest.Bus) *World{
 		"broker":        func(b *bustest.Bus) *World { return &World{b, bus.WithoutShortCircuit()} },
 		"short circuit": func(b *bustest.Bus) *World { return &World{b, WithShortCircuit(true)} },
 		"short circuit, checked": func(b *bustest.Bus) *World {
@@ -121,6 +121,10 @@ func Transports() map[string]func(*bustest.Bus) *World {
 			return &World{b, WithShortCircuit(true)}
 		},
 	}
+	if testing.Short() {
+		delete(transports, "short circuit, checked")
+	}
+	return transports
 }
 
 // OverBoth runs a test over each transport: what holds for one has to hold for the other.

@@ -15,14 +15,14 @@ import (
 )
 
 // Build compiles the program in a directory, "." or "../showcase", with the flags of go build, and returns the path of
-// the executable. In a test with the race detector the program has it, too, and no -trimpath: so go compiles nothing
-// but what the test itself needs.
+// the executable. In a test with the race detector the program has it, too: so go compiles nothing but what the test
+// itself needs.
 func Build(t *testing.T, directory string, flags ...string) string {
 	t.Helper()
 	readTree(t)
 	executable := filepath.Join(t.TempDir(), "program")
 	if withRace {
-		flags = append(slices.DeleteFunc(flags, func(flag string) bool { return flag == "-trimpath" }), "-race")
+		flags = append(flags, "-race")
 	}
 	arguments := append([]string{"build", "-o", executable}, flags...)
 	build := exec.CommandContext(t.Context(), "go", arguments...) //nolint:gosec // what tests say
