@@ -1,5 +1,3 @@
-//go:build !goexperiment.jsonv2 || go1.27
-
 package reflectapi_test
 
 import (

@@ -12,8 +12,6 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-
-	"github.com/busline/busline/reflectapi/strictjson"
 )
 
 // Claims is what a verified token says of its bearer, by claim name: JSON values as encoding/json would put them into a
@@ -62,7 +60,7 @@ func parse(payload []byte) (Claims, error) {
 	var claims Claims
 	numbers := json.UnmarshalFromFunc(func(decoder *jsontext.Decoder, value *any) error {
 		if decoder.PeekKind() != '0' {
-			return strictjson.ErrSkip
+			return errors.ErrUnsupported
 		}
 		text, err := decoder.ReadValue()
 		if err != nil {

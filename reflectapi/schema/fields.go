@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/busline/busline/reflectapi/internal/gotype"
-	"github.com/busline/busline/reflectapi/strictjson"
 )
 
 // jsonField is one member of the JSON object that represents a struct.
@@ -122,14 +121,14 @@ func readField(outer jsonField, i int) (field jsonField, promotes bool) {
 		omitted:  has("omitempty") || has("omitzero"),
 		readOnly: isReadOnly(f.Tag),
 	}
-	if (f.Anonymous && tag == "") || has(strictjson.EmbedOption) {
+	if (f.Anonymous && tag == "") || has("embed") {
 		if f.Type.Kind() == reflect.Pointer {
 			field.Type = f.Type.Elem()
 		}
 		if field.Type.Kind() == reflect.Struct {
 			return field, true
 		}
-		if has(strictjson.EmbedOption) {
+		if has("embed") {
 			return jsonField{}, false
 		}
 		field.Type = f.Type // an embedded type that is not a struct is a member like any other

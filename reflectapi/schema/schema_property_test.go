@@ -76,6 +76,17 @@ type Raw struct{ Hidden chan int }
 // MarshalJSON writes a list.
 func (*Raw) MarshalJSON() ([]byte, error) { return []byte(`[1,{"a":null}]`), nil }
 
+// Spread has the fields of another struct.
+type Spread struct {
+	Base Base `json:",embed"` //nolint:revive // an option of the codec's
+	Last string
+}
+
+// Inlined has an option of jsonschema, which is none of the codec's.
+type Inlined struct {
+	Base Base `json:"kept,inline"` //nolint:revive // what is looked at
+}
+
 var leaves = []reflect.Type{
 	reflect.TypeFor[bool](), reflect.TypeFor[string](), reflect.TypeFor[any](),
 	reflect.TypeFor[int](), reflect.TypeFor[int8](), reflect.TypeFor[int16](), reflect.TypeFor[int32](),
@@ -92,7 +103,7 @@ var leaves = []reflect.Type{
 	reflect.TypeFor[Base](), reflect.TypeFor[Shadows](), reflect.TypeFor[Deeper](), reflect.TypeFor[Twice](),
 	reflect.TypeFor[ByName](),
 	reflect.TypeFor[Tagless](), reflect.TypeFor[TagWins](), reflect.TypeFor[json.Number](), reflect.TypeFor[Numbers](),
-	reflect.TypeFor[struct{}](),
+	reflect.TypeFor[struct{}](), reflect.TypeFor[Spread](), reflect.TypeFor[Inlined](),
 }
 
 // closedTypes do not have every value of their kind, nor even the zero one.

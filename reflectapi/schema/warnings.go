@@ -15,7 +15,6 @@ import (
 
 	"github.com/busline/busline/reflectapi/internal/gotype"
 	"github.com/busline/busline/reflectapi/similar"
-	"github.com/busline/busline/reflectapi/strictjson"
 )
 
 // Values are the types of one method's arguments and results.
@@ -241,8 +240,8 @@ func ignoredTagsOf(t reflect.Type, checked bool) (warnings []string) {
 		}
 		for _, option := range unknownOptions(f) {
 			warnings = append(warnings,
-				fmt.Sprintf("field %v.%s: the json option %q is ignored: use one of omitempty, omitzero, string, %s, or remove it",
-					t, f.Name, option, strictjson.EmbedOption))
+				fmt.Sprintf("field %v.%s: the json option %q is ignored: use one of omitempty, omitzero, string, embed, or remove it",
+					t, f.Name, option))
 		}
 		if hasString := slices.Contains(strings.Split(f.Tag.Get("json"), ",")[1:], "string"); hasString &&
 			!mayBeQuoted(f.Type) {
@@ -268,7 +267,7 @@ func unknownOptions(f reflect.StructField) (unknown []string) {
 	for option := range strings.SplitSeq(options, ",") {
 		switch {
 		case option == "", strings.HasPrefix(option, "case:"),
-			slices.Contains([]string{"omitempty", "omitzero", "string", strictjson.EmbedOption}, option):
+			slices.Contains([]string{"omitempty", "omitzero", "string", "embed"}, option):
 		case option == "inline" && f.Anonymous: // says what is so in any case
 		default:
 			unknown = append(unknown, option)

@@ -2,6 +2,7 @@ package strictjson
 
 import (
 	stdjson "encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"math/big"
@@ -48,7 +49,7 @@ func walkNumbers(t reflect.Type, seen map[reflect.Type]bool) (number, dynamic bo
 // marshalNumber writes the digits as they are, in quotes if a tag says so; the zero value "" becomes 0.
 func marshalNumber(encoder *jsontext.Encoder, number stdjson.Number) error {
 	if isName(encoder.StackIndex(encoder.StackDepth())) {
-		return ErrSkip // a name is a string in any case
+		return errors.ErrUnsupported // a name is a string in any case
 	}
 	if number == "" {
 		number = "0"
@@ -65,7 +66,7 @@ func marshalNumber(encoder *jsontext.Encoder, number stdjson.Number) error {
 // unmarshalNumber parses a number and keeps its digits.
 func unmarshalNumber(decoder *jsontext.Decoder, into *stdjson.Number) error {
 	if isName(decoder.StackIndex(decoder.StackDepth())) {
-		return ErrSkip
+		return errors.ErrUnsupported
 	}
 	expected := jsontext.KindNumber
 	if isQuoted(decoder.Options()) {
@@ -150,7 +151,7 @@ func mayReadAny(t reflect.Type, seen map[reflect.Type]bool) bool {
 // digits. All other numbers become a float64, as usual.
 func unmarshalAny(decoder *jsontext.Decoder, into *any) error {
 	if decoder.PeekKind() != '0' {
-		return ErrSkip // the library decodes it, and calls this for the values inside
+		return errors.ErrUnsupported // the library decodes it, and calls this for the values inside
 	}
 	text, err := decoder.ReadValue()
 	if err != nil {

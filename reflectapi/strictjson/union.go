@@ -196,7 +196,7 @@ func (v *Variant) writtenAs(u *Union) reflect.Type {
 	return reflect.StructOf([]reflect.StructField{
 		{Name: "Discriminator", Type: reflect.TypeFor[string](),
 			Tag: reflect.StructTag("json:" + strconv.Quote(u.Discriminator))},
-		{Name: "Variant", Type: v.Type, Tag: `json:",` + EmbedOption + `"`},
+		{Name: "Variant", Type: v.Type, Tag: `json:",embed"`},
 	})
 }
 

@@ -424,3 +424,12 @@ func TestError_NamesThePlace(t *testing.T) {
 		t.Errorf("Error() = %q, want %q", got, want)
 	}
 }
+
+// TestUnmarshalAnyCase_Ambiguous refuses a key that means two fields.
+func TestUnmarshalAnyCase_Ambiguous(t *testing.T) {
+	t.Parallel()
+	var both struct{ Sum, SUM int }
+	const want = "/sum has a key of the wrong type: it expects an object"
+	err := strictjson.UnmarshalAnyCase([]byte(`{"sum":1}`), &both)
+	assert.ErrorContains(t, err, want, both)
+}
