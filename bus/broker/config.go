@@ -41,5 +41,8 @@ func (s *settings) configure(options *server.Options) error {
 		return fmt.Errorf("Config: %w", err)
 	}
 	options.Host, options.Port = host, port
+	if options.DontListen && options.Cluster.Port != 0 { // the server would wait for its own address for good
+		return errors.New("Config: a cluster needs an address for clients: add Listen")
+	}
 	return nil
 }

@@ -75,6 +75,7 @@ func TestConfig_Refuses(t *testing.T) {
 		" \n":                      "broker: Config: the text is empty; leave the option out",
 		"authorisation { }":        `broker: Config: `,
 		"authorization { users: [": "broker: Config: ",
+		`server_name: a, cluster { name: c, listen: "127.0.0.1:-1" }`:                                  "broker: Config: a cluster needs an address for clients: add Listen",
 		`authorization { users: [ { user: "a", password: "p", permissions { publish: ["a..b"] } } ] }`: `"a..b"`,
 	} {
 		t.Run(text, func(t *testing.T) {

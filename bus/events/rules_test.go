@@ -109,6 +109,11 @@ func TestRefusedFirings(t *testing.T) {
 		_, err := events.NewPublisher(conn, host, options...)
 		return err
 	}
+	unnamed := func(path string) error {
+		valid, err := events.NewPublisher(conn, kit.OrdersHost)
+		require.NoError(t, err)
+		return events.NewEvent[bus.Args](valid, path).Publish(t.Context(), nil)
+	}
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	closed := kit.NewOrdered(t, func() *bus.Conn {
@@ -137,6 +142,10 @@ func TestRefusedFirings(t *testing.T) {
 		{"nowhere", events.Publish(t.Context(), (*bus.Conn)(nil), "https://orders.example:417/on-ordered", nil), 503,
 			"without a connection"},
 		{"no limits", publisher(conn, kit.OrdersHost, events.Durable(), events.MaxAge(-1)), 400, "no limits below zero"},
+		{"no name", events.Publish(t.Context(), conn, "https://orders.example:417/", nil), 400, "has no name"},
+		{"no path", unnamed(""), 400, `the event "" of orders.example has no name: write a path like /on-ordered`},
+		{"a slash", unnamed("/"), 400, `the event "/" of orders.example has no name`},
+		{"no slash", unnamed("on-ordered"), 400, "on-ordered"},
 		{"a port", events.Publish(t.Context(), conn, "https://orders.example/on-ordered", nil), 400,
 			"is not on port 417: write https://host:417/on-…"},
 		{"a method", events.Publish(t.Context(), conn, "GET https://orders.example:417/on-ordered", nil), 400,
