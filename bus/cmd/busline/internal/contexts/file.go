@@ -53,7 +53,7 @@ func read(path string) (*file, error) {
 		return contexts, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("contexts: %w", err)
+		return nil, fmt.Errorf("contexts: %w; BUSLINE_CONFIG names another file", err)
 	}
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
