@@ -39,7 +39,7 @@ func NewEvent[Arguments any](of *Publisher, path string) Event[Arguments] {
 	event := Event[Arguments]{of: of, path: path, address: addressOf(of.host, path)}
 	if of.conn == nil {
 		event.err = feature.Bus.NoConnection("POST " + event.address)
-	} else if event.err = checkNamed(of.host, path); event.err == nil {
+	} else if event.err = validPath(of.host, path); event.err == nil {
 		event.to, event.err = of.sources.Destination("POST "+event.address, reflect.TypeFor[Arguments]())
 	}
 	if key := of.declaredKey(path); key != "" {
@@ -186,22 +186,13 @@ func (s *sources) checkByAddress(address string, request *client.Outgoing) error
 	case request.Method != http.MethodPost:
 		return status.NotRun(http.StatusBadRequest, nil, "the event %s is published with POST: leave the method out", address)
 	}
-	if err := checkNamed(request.Address.Host, request.Address.Path); err != nil {
+	if err := validPath(request.Address.Host, request.Address.Path); err != nil {
 		return err
 	}
 	if err := s.checkName(request.Address); err != nil {
 		return err
 	}
 	return s.checkArguments(request)
-}
-
-// checkNamed returns an error for a path that names no event.
-func checkNamed(host, path string) error {
-	if strings.Trim(path, "/") != "" {
-		return nil
-	}
-	return status.NotRun(http.StatusBadRequest, nil, "the event %q of %s has no name: write a path like /on-ordered", path,
-		host)
 }
 
 // checkName returns an error, or logs a warning, for an event that its publisher is not known to have, and that

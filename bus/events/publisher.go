@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"reflect"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/busline/busline/bus"
@@ -162,6 +163,15 @@ func validSource(host string) error {
 			host)
 	}
 	return subject.CheckHost(host)
+}
+
+// validPath returns an error for a path that names no event.
+func validPath(host, path string) error {
+	if strings.Trim(path, "/") != "" {
+		return nil
+	}
+	return status.NotRun(http.StatusBadRequest, nil, "the event %q of %s has no name: write a path like /on-ordered", path,
+		host)
 }
 
 // describe describes the events of the interface of a publisher, if it is known, and compiles the claims.

@@ -1,6 +1,7 @@
 package events
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -39,10 +40,11 @@ func Watch(ctx context.Context, conn *bus.Conn, publisher, event string,
 	if conn == nil {
 		return nil, feature.Bus.NoConnection("https://" + publisher)
 	}
-	if err := validSource(publisher); err != nil {
+	path := "/" + event
+	if err := cmp.Or(validSource(publisher), validPath(publisher, path)); err != nil {
 		return nil, feature.Bus.Unsent(err)
 	}
-	to, err := subjectOf(conn.Plane(), publisher, "/"+event)
+	to, err := subjectOf(conn.Plane(), publisher, path)
 	if err != nil {
 		return nil, feature.Bus.Unsent(err)
 	}

@@ -93,6 +93,7 @@ func TestWatchEvent_Refuses(t *testing.T) {
 	}{
 		{"host", "no host", "on-sent", 400},
 		{"all", "all", "on-sent", 400},
+		{"no name", parcelsHost, "", 400},
 		{"denied", parcelsHost, "on-sent", 403},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,10 +15,16 @@ import (
 	"github.com/busline/busline/examples/internal/exampletest"
 )
 
-// TestProgram runs the showcase as a process of its own.
+// TestProgram runs the showcase as a process of its own. It is built without any source for the names of arguments but
+// what it carries along: as with -trimpath, for which go would compile all dependencies once more.
 func TestProgram(t *testing.T) {
 	t.Parallel()
-	executable := exampletest.Build(t, ".", "-ldflags=-s -w")
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const module = "github.com/busline/busline"
+	executable := exampletest.Build(t, ".", "-gcflags="+module+"/...=-trimpath="+root+"=>"+module, "-ldflags=-s -w")
 	for _, signal := range []os.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		t.Run(signal.String(), func(t *testing.T) {
 			t.Parallel()
